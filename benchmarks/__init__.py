@@ -1,1 +1,1 @@
-"""Speed, as ratios measured side by side in one run: machines are noisy, so absolute times prove nothing."""
+"""Speed, as ratios measured side by side in one run: absolute times depend on the load of the machine."""

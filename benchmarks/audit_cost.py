@@ -1,4 +1,4 @@
-"""Cost of an audit: against predicting every record once, and the share of the checks of holdout and answers."""
+"""Cost of an audit: against predicting every record once, and the share of the checks of the holdout and the predictions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run() -> Iterator[Line]:
 
 
 def _checks(what: str, model: Any, X: NDArray[np.float64], y: NDArray[np.int64]) -> Line:
-    """CPU time of the checks of holdout and answers over that of the rest of the same audit.
+    """CPU time of the checks of the holdout and the predictions over that of the rest of the same audit.
 
     Both are measured in one run: two audits with and without checks differ by more than the checks take.
     """

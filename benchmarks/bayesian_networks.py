@@ -28,7 +28,7 @@ def run() -> Iterator[Line]:
 
 
 def in_turn(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int) -> tuple[float, float]:
-    """Median times, with ours before and after each of theirs, so that both meet the same machine."""
+    """Median times, with ours before and after each of theirs, so that both run under the same load."""
     mine, others = [seconds(ours)], []
     for _ in range(rounds):
         others.append(seconds(theirs))

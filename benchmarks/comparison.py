@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import leakscope as ls
 from benchmarks.measure import Line, ratio, seconds
 from leakscope import defenses
-from leakscope.models.target import Learner, Model
+from leakscope.models.target import Model, TrainingRecipe
 
 DEFENSES = (
     defenses.L2([0.001, 0.01, 0.1]),
@@ -50,19 +50,19 @@ def run() -> Iterator[Line]:
                 ls.audit(version.model, (X, y), (other, other_y), fit=fit, attacks=ATTACKS)
 
     def compare() -> None:
-        ls.compare(target, DEFENSES, shadows=0)
+        ls.compare(target, defenses=DEFENSES, references=0)
 
     compare()  # imports
     value, detail = ratio(compare, audits, rounds=1)
     yield Line("ten-way comparison without shadow models, against ten separate audits", value, 1.0, detail=detail)
-    took = seconds(lambda: ls.compare(target, DEFENSES))
+    took = seconds(lambda: ls.compare(target, defenses=DEFENSES))
     yield Line("ten-way comparison with eight shadow models for each learner", took, 120.0, unit="s")
 
 
 class _Again:
     """A learner as the ``fit`` of an audit, which gives labels and not their codes."""
 
-    def __init__(self, learner: Learner, model: object) -> None:
+    def __init__(self, learner: TrainingRecipe, model: object) -> None:
         self.learner, self.classes = learner, model.classes_
 
     def __call__(self, X: object, y: np.ndarray, rng: np.random.Generator) -> Model:

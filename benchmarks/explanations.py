@@ -1,4 +1,4 @@
-"""Explanations by features against the bare forward and backward passes that they need, on one thread.
+"""Feature explanations against the bare forward and backward passes that they need, on one thread.
 
 The bare passes are a loop over batches of our size that does nothing else: parameters need no gradient, the class is known
 where it must be, noise is drawn as we draw it. What LRP and DeepLIFT do at the activations is not in it.
@@ -20,7 +20,7 @@ from leakscope.core.threads import one_thread
 from leakscope.data.fingerprints import row_hashes
 from leakscope.releases.feature_explanations import METHODS, FeatureExplanation, explain
 from leakscope.releases.feature_explanations.linear import quadrature
-from leakscope.releases.feature_explanations.network import NetworkView, _Work, parts
+from leakscope.releases.feature_explanations.network import NetworkView, _MethodRun, parts
 from leakscope.releases.feature_explanations.noise import mixed
 
 #: Widths, and records of the methods of one pass and of those of fifty.
@@ -35,7 +35,7 @@ def network(name: str) -> Any:
 
 
 def passes(module: Any, x: Any, code: Any = None, *, logit: bool = False) -> Any:
-    """One pass to and fro."""
+    """Run one forward and one backward pass."""
     x = x.detach().requires_grad_()
     shown = module(x) if logit else module(x).softmax(dim=1)
     own = shown.gather(1, shown.detach().argmax(dim=1, keepdim=True) if code is None else code)
@@ -43,7 +43,7 @@ def passes(module: Any, x: Any, code: Any = None, *, logit: bool = False) -> Any
 
 
 def bare(module: Any, X: np.ndarray, how: FeatureExplanation, rows: int) -> np.ndarray:
-    """What the method can't do without."""
+    """Run the passes that the method needs."""
     found = np.empty_like(X)
     many = {"integrated_gradients": how.steps, "smoothgrad": how.samples}.get(how.method, 1)
     for part in parts(len(X), max(1, rows // many)):
@@ -104,7 +104,7 @@ def run() -> Iterator[Line]:
             how = FeatureExplanation(method)
             count = fifty if method in ("integrated_gradients", "smoothgrad") else one
             X = np.random.default_rng(0).random((count, module[0].in_features), dtype=np.float32)
-            rows = _Work(NetworkView(module, "logits"), how, X[:1]).rows
+            rows = _MethodRun(NetworkView(module, "logits"), how, X[:1]).rows
             ours = partial(explain, module, X, how, outputs="logits")
             with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # captum says that it sets hooks

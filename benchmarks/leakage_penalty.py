@@ -1,11 +1,11 @@
-"""Where a penalty on leakage beats plain l2 at equal loss or accuracy, and where not: the tables of the documentation.
+"""Leakage under a penalty on leakage and under plain l2, at equal loss or accuracy: the tables of the documentation.
 
-    LEAKSCOPE_DATA=... python -m benchmarks.leakage_penalty [name of a world ...]
+    LEAKSCOPE_DATA=... python -m benchmarks.leakage_penalty [name of a data set ...]
 
-In each draw a universe of records is taken from a world, and the rest is held out. Leakage is measured by the package's own
-`membership_leakage` on training sets out of the universe, loss and accuracy on the records held out. Against a penalty stands
-the l2 that leaks least among those that cost no more, read between the measured ones on a logarithmic scale; it is chosen from
-the means over all draws, and the difference is then taken draw by draw, with Student's 95 % interval.
+In each draw a universe of records is sampled from a data set, and the remaining records are held out. Leakage is measured by the package's own
+`membership_leakage` on training sets from the universe, loss and accuracy on the held-out records. A penalty
+is compared with the l2 that leaks least among those with no higher utility loss, interpolated on a logarithmic scale. It is
+chosen from the means over all draws, and the difference is paired by draw, with Student's 95 % interval.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = 5
 FIGURES = ("mean", "worst", "attack", "mean, noise", "worst, noise")
 
 
-class World(NamedTuple):
+class PenaltyData(NamedTuple):
     """Records, labels and the plain learner."""
 
     X: Any
@@ -41,20 +41,20 @@ class World(NamedTuple):
     learner: Any
 
 
-def worlds() -> dict[str, Any]:
+def data_sets() -> dict[str, Any]:
     return {
-        "Gaussian": lambda: _linear_world(np.random.default_rng(1).standard_normal),
-        "heavy tails": lambda: _linear_world(lambda shape: np.random.default_rng(1).standard_t(3, shape)),
+        "Gaussian": lambda: _linear(np.random.default_rng(1).standard_normal),
+        "heavy tails": lambda: _linear(lambda shape: np.random.default_rng(1).standard_t(3, shape)),
         "diabetes": _diabetes,
         "breast cancer": _breast_cancer,
         "Adult": _adult,
     }
 
 
-def _linear_world(draw: Any) -> World:
+def _linear(draw: Any) -> PenaltyData:
     values = draw((20_000, COLUMNS + 1))
     X, errors = values[:, :-1], values[:, -1]
-    return World(X, X @ np.array([1.0, -1.0, 0.5, 0.0, 0.0]) + errors, Ridge)
+    return PenaltyData(X, X @ np.array([1.0, -1.0, 0.5, 0.0, 0.0]) + errors, Ridge)
 
 
 def _components(X: Any) -> Any:
@@ -64,36 +64,36 @@ def _components(X: Any) -> Any:
     return left[:, :COLUMNS] * math.sqrt(len(left))
 
 
-def _diabetes() -> World:
+def _diabetes() -> PenaltyData:
     from sklearn.datasets import load_diabetes
 
     X, y = load_diabetes(return_X_y=True)
-    return World(_components(X), (y - y.mean()) / y.std(), Ridge)
+    return PenaltyData(_components(X), (y - y.mean()) / y.std(), Ridge)
 
 
-def _breast_cancer() -> World:
+def _breast_cancer() -> PenaltyData:
     data = datasets.load("breast_cancer")
-    return World(_components(data.X), np.asarray(data.y), Logistic)
+    return PenaltyData(_components(data.X), np.asarray(data.y), Logistic)
 
 
-def _adult() -> World:
+def _adult() -> PenaltyData:
     data = datasets.load("adult", preparation="codes")
-    return World(_components(data.X), np.asarray(data.y), Logistic)
+    return PenaltyData(_components(data.X), np.asarray(data.y), Logistic)
 
 
-def measure(world: World, learner: Any, draw: int) -> dict[str, float]:
+def measure(data: PenaltyData, learner: Any, draw: int) -> dict[str, float]:
     """Leakage, loss and accuracy of a learner in one draw."""
-    order = np.random.default_rng((7, draw)).permutation(len(world.y))
+    order = np.random.default_rng((7, draw)).permutation(len(data.y))
     inside, outside = order[:UNIVERSE], order[UNIVERSE : UNIVERSE + 5000]
     found = {}
     with tempfile.TemporaryDirectory() as cache:  # with noise, the models are the same
         for name, noise in (("", 0.0), (", noise", NOISE)):
             leakage = membership_leakage(
-                learner, world.X[inside], world.y[inside], SIZE, RECORDS, SETS, noise, seed=draw, workers=1, cache=cache
+                learner, data.X[inside], data.y[inside], SIZE, RECORDS, SETS, noise, seed=draw, workers=1, cache=cache
             )
             found |= {f"mean{name}": leakage.rho_kl.value, f"worst{name}": leakage.point.rho_kl_worst.value}
             found |= {"attack": leakage.attack.value} if not noise else {}
-    made, X, y = learner.prepare(world.X, world.y)
+    made, X, y = learner.prepare(data.X, data.y)
     sets = [np.random.default_rng((8, draw, model)).choice(inside, SIZE, replace=False) for model in range(MODELS)]
     models = made.fit_many(X, y, sets, [])
     losses = np.mean([made.losses(model, X[outside], y[outside]).mean() for model in models])
@@ -105,7 +105,7 @@ def measure(world: World, learner: Any, draw: int) -> dict[str, float]:
 
 
 def compare(plain: dict[str, Any], penalised: dict[str, Any], cost: str, figure: str) -> tuple[float, Any]:
-    """The l2 that leaks least at no higher cost, from mean curves, and the paired differences (penalty less l2)."""
+    """Give the l2 that leaks least at no higher utility loss, from mean curves, and the paired differences (penalty less l2)."""
     place, fine = np.log(L2), np.linspace(math.log(L2[0]), math.log(L2[-1]), 400)
     costs, leaks = (np.interp(fine, place, plain[name].mean(axis=1)) for name in (cost, figure))
     allowed = costs <= max(penalised[cost].mean(), costs.min())
@@ -122,11 +122,11 @@ def interval(values: Any) -> str:
 
 
 def study(name: str) -> Iterator[str]:
-    """Lines of text for one world."""
-    world = worlds()[name]()
-    learners = [world.learner(l2) for l2 in L2]
-    learners += [LeakagePenalised(world.learner(BASE), weight) for weight in WEIGHTS]
-    rows = [[measure(world, learner, draw) for draw in range(DRAWS)] for learner in learners]
+    """Give the lines of text for one data set."""
+    data = data_sets()[name]()
+    learners = [data.learner(l2) for l2 in L2]
+    learners += [LeakagePenalised(data.learner(BASE), weight) for weight in WEIGHTS]
+    rows = [[measure(data, learner, draw) for draw in range(DRAWS)] for learner in learners]
     table = {figure: np.array([[one[figure] for one in row] for row in rows]) for figure in rows[0][0]}
     floor = (COLUMNS + 1) / (SIZE * (1 - SIZE / UNIVERSE))
     yield f"{name}: {DRAWS} draws, {SIZE} of {UNIVERSE} records; first-order mean leakage {floor:.3f}"
@@ -145,6 +145,6 @@ def study(name: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or worlds():
+    for chosen in sys.argv[1:] or data_sets():
         for line in study(chosen):
             print(line, flush=True)

@@ -1,4 +1,4 @@
-"""Timing two ways of doing a thing in turn, and a line to report it by."""
+"""Time two functions alternately, and report the result in one line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ratio(
     rounds: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, str]:
-    """Median time of the function over that of the yardstick, run in turn so that both meet the same machine."""
+    """Median time of the function over that of the yardstick, run alternately so that both have the same load."""
     pairs = [(seconds(function, clock), seconds(yardstick, clock)) for _ in range(rounds)]
     ours, theirs = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
     return ours / theirs, f"[{ours:.3f} s against {theirs:.3f} s]"

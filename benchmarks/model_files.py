@@ -1,4 +1,4 @@
-"""Loading a model file with the first try in a child process, against loading it alone: seconds that the child adds."""
+"""Loading a model file with the first load in a child process, against loading it alone: seconds that the child adds."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import leakscope as ls
 from benchmarks.measure import Line, ratio
 from leakscope.attacks.protocol import Attack, Guesses
 from leakscope.core.ranking import Scale
-from leakscope.evaluation.risk import Judged, Trial, assess
+from leakscope.evaluation.risk import Judged, JudgedAttack, assess
 
 MEMORY = """
 import resource
@@ -62,7 +62,7 @@ def _groups(groups: int = 200) -> Iterator[Line]:
             columns: dict[str, np.ndarray], judged: tuple[Judged, ...] = (target, permuted, control, blind)
         ) -> None:
             one, two, three, four = map(replace, judged)  # without what an earlier round has cached
-            assess(Trial(attack, one, two, three), four, columns, confidences=(0.95, 0.9975))  # noqa: B023
+            assess(JudgedAttack(attack, one, two, three), four, columns, confidences=(0.95, 0.9975))  # noqa: B023
 
         score(levels)
         value, detail = ratio(lambda: score(levels), lambda: score({}), rounds=9)  # noqa: B023

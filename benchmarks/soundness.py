@@ -36,7 +36,7 @@ from leakscope.core.threads import one_thread
 
 
 class Rounded(LogisticRegression):
-    """Answers with one decimal."""
+    """Predictions with one decimal."""
 
     def predict_proba(self, X: Any) -> Any:
         rounded = super().predict_proba(X).round(1) + 1e-3
@@ -44,7 +44,7 @@ class Rounded(LogisticRegression):
 
 
 class Noisy(LogisticRegression):
-    """Parameters with Gaussian noise, drawn anew in each training."""
+    """Parameters with Gaussian noise, drawn in each training."""
 
     def fit(self, X: Any, y: Any) -> Noisy:
         super().fit(X, y)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.worlds.training import Worlds
+from leakscope.worlds.training import TrainingSets
 
 HERE = Path(__file__).parent
 FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
@@ -62,8 +62,8 @@ class Boosted:
         return model.fit(X, y).predict(X)
 
 
-def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:
-    return {"weights": model, "world": world, "first": indices[:3]}
+def observe(model: Any, number: int, indices: Any) -> dict[str, Any]:
+    return {"weights": model, "number": number, "first": indices[:3]}
 
 
 def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
@@ -71,9 +71,9 @@ def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
     return rng.normal(size=(count, columns)), np.arange(count, dtype=float)
 
 
-def matrix(worlds: Worlds) -> NDArray[np.bool_]:
-    """Row w, column i: whether world w holds record i."""
-    return np.array([np.isin(np.arange(worlds.records), worlds.indices(world)) for world in range(len(worlds))])
+def matrix(sets: TrainingSets) -> NDArray[np.bool_]:
+    """Row w, column i: whether training set w holds record i."""
+    return np.array([np.isin(np.arange(sets.records), sets.indices(number)) for number in range(len(sets))])
 
 
 def same_bits(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:

@@ -163,19 +163,19 @@ def draw(members: int, nonmembers: int, rng: np.random.Generator) -> Sample:
     )
 
 
-def ask_known(attack: Attack, observed: Floats, labels: Any = None, beside: Any = None) -> Guesses:
+def ask_known(attack: Attack, observed: Floats, labels: Any = None, second: Any = None) -> Guesses:
     """Guesses about records that the attacker knows too, for attacks that are not fitted to them."""
-    known = Known(observed, labels, np.arange(len(observed)) % 2 == 0, beside)
-    return attack.guess(Evidence(observed, labels, known, beside), np.random.default_rng(0))
+    known = Known(observed, labels, np.arange(len(observed)) % 2 == 0, second)
+    return attack.guess(Evidence(observed, labels, known, second), np.random.default_rng(0))
 
 
 def cross_judge(
-    attack: Attack, observed: Floats, member: Any, *, labels: Any = None, beside: Any = None, half: Any = None
+    attack: Attack, observed: Floats, member: Any, *, labels: Any = None, second: Any = None, half: Any = None
 ) -> Judged:
     """The attack on each half of the records while it knows the memberships in the other."""
     labels = np.zeros(len(member), int) if labels is None else labels
     half = np.arange(len(member)) % 2 if half is None else half
-    guesses, _ = cross_guess(attack, observed, labels, member, half, np.random.default_rng(0), beside=beside)
+    guesses, _ = cross_guess(attack, observed, labels, member, half, np.random.default_rng(0), second=second)
     return Judged(guesses, member, scale_of(attack, half))
 
 

@@ -1,1 +1,1 @@
-"""Strength, soundness of verdicts and cost of the default audit, beside other tools: ``make race``."""
+"""Strength, soundness of verdicts and cost of the default audit, compared with other tools: ``make race``."""

@@ -29,7 +29,7 @@ def run(full: bool) -> Iterator[Line]:  # noqa: ARG001
         yield _against_a_loop(60_000, 256)
 
 
-def _world(n: int, models: int) -> tuple[Any, Any, Any]:
+def _draw(n: int, models: int) -> tuple[Any, Any, Any]:
     """φ and memberships under models in complementary pairs, and the log-loss under the target."""
     rng = np.random.default_rng(0)
     first = rng.random((models // 2, n)) < 0.5
@@ -43,7 +43,7 @@ def _score(phi: Any, inside: Any, loss: Any) -> Any:
 
 
 def _against_one_pass(n: int, models: int) -> Iterator[Line]:
-    phi, inside, loss = _world(n, models)
+    phi, inside, loss = _draw(n, models)
     by_record = np.ascontiguousarray(phi.T)
     value, detail = ratio(lambda: _score(phi, inside, loss), lambda: by_record.sum(axis=1), 7, process_time)
     yield Line(f"LiRA of {n:,} records with {models} models, against one sum(axis=1)", value, 4.0, detail=detail)
@@ -58,7 +58,7 @@ def _against_one_pass(n: int, models: int) -> Iterator[Line]:
 
 
 def _against_a_loop(n: int, models: int) -> Line:
-    phi, inside, loss = _world(n, models)
+    phi, inside, loss = _draw(n, models)
     target = phi[0]
     own = min(seconds(lambda: _score(phi, inside, loss), process_time) for _ in range(3))
     loop = seconds(lambda: _loop(phi[:, :LOOPED], inside[:, :LOOPED], target), process_time) * n / LOOPED

@@ -1,4 +1,4 @@
-"""The default audit beside sacroml and the Adversarial Robustness Toolbox (ART): same learner, same split, same machine.
+"""The default audit compared with sacroml and the Adversarial Robustness Toolbox (ART): same learner, same split, same machine.
 
 Each peer has an environment of its own in ``.race/``, which this module makes once. The goal is a larger AUC and TPR at 1 % FPR than
 those of each peer in every row. CPU time is compared with the peer's strongest attack; ART trains no models, so that its
@@ -55,7 +55,7 @@ def run(full: bool) -> Iterator[Line]:  # noqa: ARG001
             continue
         for row, target in TARGETS.items():
             if target.task == "classification" or peer.regressions:
-                yield from _beside(name, peer, row, attack(python, peer, target))
+                yield from _compared(name, peer, row, attack(python, peer, target))
 
 
 def environment(name: str, peer: Peer) -> Path:
@@ -89,7 +89,7 @@ def attack(python: Path, peer: Peer, target: Target) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def _beside(name: str, peer: Peer, row: str, found: dict[str, Any]) -> Iterator[Line]:
+def _compared(name: str, peer: Peer, row: str, found: dict[str, Any]) -> Iterator[Line]:
     if "error" in found:
         yield Line(f"{row}: {name} failed", float("nan"), None, "", f"[{found['error']}]")
         return

@@ -1,4 +1,4 @@
-"""AUC, TPR at 1 % FPR and CPU time of the default audit, beside the published attacks on the same model.
+"""AUC, TPR at 1 % FPR and CPU time of the default audit, and of the published attacks on the same model.
 
 LiRA gets 16 reference models of its own, and 64 with ``--full``. The spread over splits is about 0.01 of AUC.
 """

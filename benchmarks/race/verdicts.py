@@ -62,7 +62,7 @@ def _significant(found: Audit) -> bool:
 
 
 def _detail(found: list[Audit], kinds: Counter[str]) -> str:
-    """The verdicts, the AUC of RMIA, how often it is significant, and why "leaks" was not said."""
+    """The verdicts, the AUC of RMIA, how often it is significant, and why the verdict is not "leaks"."""
     auc = [risk_of(one, "RMIA").auc.value for one in found] or [float("nan")]
     why = Counter(_doubt(one) for one in found if not one.verdict.leaks)
     parts = [

@@ -73,6 +73,7 @@ _FORMER = {
     "attribute_inference": "studies.attributes",
     "remote_model": "models.remote",
 }
+_RENAMED = {"Learner": "TrainingRecipe"}
 _FORMER_MODULES = {
     "claimed_epsilon": "bounds.claimed_epsilon",
     "epsilon": "bounds.epsilon",
@@ -93,8 +94,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name) or _FORMER.get(name):
-        value = getattr(import_module(f"leakscope.{home}"), name)
-        now = f"from leakscope.{home} import {name}"
+        current = _RENAMED.get(name, name)
+        value = getattr(import_module(f"leakscope.{home}"), current)
+        now = f"from leakscope.{home} import {current}"
     elif home := _MODULES.get(name) or _FORMER_MODULES.get(name):
         value, now = import_module(f"leakscope.{home}"), f"import leakscope.{home}"
     else:

@@ -1,16 +1,16 @@
 """Hill climbing: scores by hand and by pgmpy, the path of a literal climber, tops of hills, and what data can't orient."""
 
 import math
-import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
+from pgmpy_reference import as_pgmpy
 
 from leakscope.causal.climbing import LEAST_GAIN, WEIGHTS, _Families, bic, climb, learned_parents, parent_confidence
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network, compelled_arcs, topological_order
-from leakscope.causal.sampling import draw, to_frame
+from leakscope.causal.sampling import draw
 from leakscope.core.errors import InputError
 
 
@@ -94,14 +94,10 @@ def test_bic_is_the_literal_sum():
 def test_bic_is_pgmpys():
     child = load_network("child")
     codes = draw(child, 1000, seed=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with as_pgmpy(child, codes) as (model, records):
         from pgmpy.estimators import BIC
-        from pgmpy.models import DiscreteBayesianNetwork
 
-        model = DiscreteBayesianNetwork([(parent, name) for name, of in child.parents.items() for parent in of])
-        states = {name: list(of) for name, of in child.levels.items()}
-        theirs = BIC(to_frame(child, codes).astype("str"), state_names=states).score(model)
+        theirs = BIC(**records).score(model)
     assert bic(codes, child.parents, child.sizes) == pytest.approx(theirs, rel=1e-10)
 
 
@@ -174,13 +170,10 @@ def test_no_single_change_of_the_answer_gains(patience):
 def test_its_bic_is_no_worse_than_that_of_pgmpys_search():
     sachs = load_network("sachs")
     codes = draw(sachs, 4000, seed=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with as_pgmpy(sachs, codes) as (_, records):
         from pgmpy.estimators import HillClimbSearch
 
-        states = {name: list(of) for name, of in sachs.levels.items()}
-        search = HillClimbSearch(to_frame(sachs, codes).astype("str"), state_names=states)
-        arcs = set(search.estimate(scoring_method="bic-d", show_progress=False).edges())
+        arcs = set(HillClimbSearch(**records).estimate(scoring_method="bic-d", show_progress=False).edges())
     theirs = {name: tuple(a for a, b in arcs if b == name) for name in sachs.names}
     ours = climb(codes, sachs.names, sachs.sizes, patience=30, orders=40)
     assert bic(codes, ours, sachs.sizes) >= bic(codes, theirs, sachs.sizes) - LEAST_GAIN

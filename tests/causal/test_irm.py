@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy import optimize, special
 
-from leakscope.causal.colored_mnist import environment, environments
 from leakscope.causal.irm import IRM, dummy_gradient, objective_slope
 from leakscope.core.errors import MissingExtraError
+from leakscope.papers.colored_mnist import environment, environments
 
 
 def literal_objective(outputs, targets, weight, halves):

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from leakscope.causal import NETWORKS, Network, compelled_arcs, load_network, named
+from leakscope.causal import NETWORKS, Network, compelled_arcs, load_network
 from leakscope.causal.network import configurations, topological_order
 from leakscope.core.errors import InputError
 
@@ -131,21 +131,7 @@ def test_compelled_arcs_are_those_that_all_equivalent_graphs_share():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_labels_of_named_networks_have_no_children(name):
-    assert load_network(name.title()).children(NETWORKS[name].label) == ()
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", NETWORKS)
-def test_without_pgmpy_they_come_from_the_mirror_and_are_the_same(name, monkeypatch):
-    bundled = load_network(name)
-    monkeypatch.setattr(named, "find_spec", lambda package: None)
-    mirrored = load_network(name)
-    assert mirrored.parents == bundled.parents
-    for variable, table in bundled.tables.items():
-        order = [mirrored.levels[variable].index(level) for level in bundled.levels[variable]]
-        shape = [len(bundled.levels[parent]) for parent in bundled.parents[variable]]
-        other = mirrored.tables[variable].reshape(*shape, -1)
-        for axis, parent in enumerate(bundled.parents[variable]):
-            other = other.take([mirrored.levels[parent].index(level) for level in bundled.levels[parent]], axis=axis)
-        np.testing.assert_allclose(other[..., order].reshape(table.shape), table, rtol=0, atol=1e-15)
+def test_named_networks_have_the_counts_of_the_paper_and_labels_without_children(name):
+    network, known = load_network(name.title()), NETWORKS[name]
+    assert (len(network.names), network.arcs, network.free_parameters) == (known.nodes, known.arcs, known.parameters)
+    assert network.children(known.label) == ()

@@ -5,10 +5,8 @@ import pandas as pd
 import pytest
 from refusals import check_refused
 
-from leakscope.causal import named
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
-from leakscope.causal.colored_mnist import environments
 from leakscope.causal.counting import fit_table, fit_tables
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy
 from leakscope.causal.invariance import invariant_features
@@ -19,6 +17,7 @@ from leakscope.causal.sampling import draw, to_codes, to_frame
 from leakscope.causal.shifts import intervene, perturb, redraw
 from leakscope.causal.table_model import CausalTable
 from leakscope.learners import Logistic, Ridge
+from leakscope.papers.colored_mnist import environments
 
 
 def squared(a, b):
@@ -137,13 +136,6 @@ def test_variables_that_a_network_lacks():
         check_refused(lambda ask=ask: ask("z"), "'z'")
     for graph, name in (({"Akt": ("snow",)}, "'snow'"), ({"Akt": ("Erk",), "Erk": ("Akt",)}, "'Erk'")):
         check_refused(lambda graph=graph: fit_tables(sachs, draw(sachs, 10), graph), name)
-
-
-def test_the_right_name_on_another_network(monkeypatch, tmp_path):
-    path = tmp_path / "child.bif"
-    path.write_text("variable x { type discrete [ 1 ] { a }; } probability ( x ) { table 1.0; }")
-    monkeypatch.setattr(named, "_bundled", lambda key: path)
-    check_refused(lambda: load_network("child"), "Child")
 
 
 @pytest.mark.parametrize(

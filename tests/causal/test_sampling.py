@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from pgmpy_reference import as_pgmpy, table_of
 from scipy.special import chdtri
 
 from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, redraw, to_codes, to_frame
@@ -190,24 +191,13 @@ def test_numbers_are_read_as_texts():
 def test_counted_tables_are_those_of_pgmpy():
     child = load_network("child")
     codes = draw(child, 2000, seed=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with as_pgmpy(child, codes) as (model, records):
         from pgmpy.estimators import MaximumLikelihoodEstimator
-        from pgmpy.models import DiscreteBayesianNetwork
 
-        model = DiscreteBayesianNetwork([(parent, name) for name, of in child.parents.items() for parent in of])
-        states = {name: list(of) for name, of in child.levels.items()}
-        estimator = MaximumLikelihoodEstimator(model, to_frame(child, codes).astype("str"), state_names=states)
-        cpds = estimator.get_parameters(n_jobs=1)
+        cpds = MaximumLikelihoodEstimator(model, **records).get_parameters(n_jobs=1)
     fitted = fit_tables(child, codes)
     for cpd in cpds:
-        axes = [*child.parents[cpd.variable], cpd.variable]
-        values = np.transpose(np.asarray(cpd.values), [cpd.variables.index(name) for name in axes])
-        for axis, name in enumerate(axes):
-            order = [list(cpd.state_names[name]).index(level) for level in child.levels[name]]
-            values = values.take(order, axis=axis)
-        table = fitted.tables[cpd.variable]
-        np.testing.assert_allclose(table, values.reshape(table.shape), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(fitted.tables[cpd.variable], table_of(cpd, child), rtol=0, atol=1e-14)
 
 
 def test_counts_are_those_of_a_loop_and_unseen_configurations_get_equal_shares():

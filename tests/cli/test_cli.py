@@ -139,10 +139,10 @@ def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys
     assert says in err
 
 
-def test_shadows_is_the_old_name_of_references(capsys, files):
-    with pytest.warns(FutureWarning):
-        code, out, _ = audit(capsys, files, "--shadows", "2", "--json")
-    assert code == 0
+@pytest.mark.parametrize("option", [("--shadows", "2"), ("--shadows=2",)])
+def test_an_option_of_the_last_version_works_and_says_what_to_write(capsys, files, option):
+    code, out, err = audit(capsys, files, *option, "--json")
+    assert (code, err) == (0, "leakscope: write --references: the next version has no --shadows\n")
     assert json.loads(out)["settings"]["references"] == 2
 
 

@@ -52,7 +52,7 @@ def test_it_is_printed_and_written(folder, tmp_path, capsys):
 
 
 def test_json_and_nothing_else(folder, capsys):
-    assert run(*quick(folder / "people.csv"), "--parents", "rain", "--json") == 0
+    assert run(*quick(folder / "people.csv"), "--causes", "rain", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["causes"] == ["rain"]
     assert found["settings"]["trained_on"] == 150
@@ -64,8 +64,8 @@ REFUSED = {
     "no graph": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/no.bif"], "no.bif"),
     "cycle": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/cyclic.bif"], "'rain'"),
     "no label column": (["causal", "{}/people.csv", "--label", "snow", "--graph", "{}/garden.bif"], "'snow'"),
-    "short": (["causal", "{}/short.csv", "--label", "a", "--parents", "b"], "'a'"),
-    "label dropped": (["causal", "{}/people.csv", "--label", "flood", "--parents", "rain", "--drop", "flood"], "'flood'"),
+    "short": (["causal", "{}/short.csv", "--label", "a", "--causes", "b"], "'a'"),
+    "label dropped": (["causal", "{}/people.csv", "--label", "flood", "--causes", "rain", "--drop", "flood"], "'flood'"),
     "label of a graph dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "Akt"], "'Akt'"),
     "cause dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "PKA"], "'PKA'"),
     "cause dropped from a file": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/garden.bif", "--drop", "rain"], "'rain'"),

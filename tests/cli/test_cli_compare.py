@@ -43,7 +43,7 @@ def quick(people, *more):
 def test_prints_and_writes(people, tmp_path, capsys):
     code = run(
         *quick(people, "--defenses", "l2:0.1/1,more-data,pate:4,causal-features,irm:1,round:1,label-only,parameter-noise:2"),
-        "--more", people / "more.csv", "--public", people / "more.csv", "--causes", "age", "--environment", "sex",
+        "--more", people / "more.csv", "--public", people / "more.csv", "--causes", "age", "--environments", "sex",
         "--out", tmp_path / "out",
     )  # fmt: skip
     printed, errors = capsys.readouterr()
@@ -109,18 +109,18 @@ def test_a_budget_of_time(people, capsys):
         (["--defenses", "label-only:3"], "label-only"),
         (["--defenses", "pate"], "--public"),
         (["--defenses", "more-data"], "--more"),
-        (["--defenses", "irm"], "--environment"),
+        (["--defenses", "irm"], "--environments"),
         (["--defenses", "causal-features"], "--causes"),
-        (["--defenses", "smoothgrad"], "--explanations"),
+        (["--defenses", "smoothgrad"], "--releases"),
         (["--defenses", "query-budget:3"], "--record-explanations"),
         (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
-        (["--defenses", "round", "--price", "2"], "price"),
+        (["--defenses", "round", "--utility-loss", "2"], "utility_loss"),
         (["--defenses", "round", "--references", "3"], "references"),
         (["--defenses", "round", "--budget", "soon"], "--budget"),
-        (["--defenses", "parameter-noise", "--delta", "2"], "delta"),
-        (["--defenses", "round", "--explanations", "nope"], "'nope'"),
+        (["--defenses", "parameter-noise", "--defense-delta", "2"], "delta"),
+        (["--defenses", "round", "--releases", "nope"], "'nope'"),
         (["--defenses", "causal-features", "--causes", "shoe"], "'shoe'"),
-        (["--defenses", "irm", "--environment", "year"], "year"),
+        (["--defenses", "irm", "--environments", "year"], "year"),
         (["--defenses", "round", "--task", "guessing"], "--task"),
     ],
 )

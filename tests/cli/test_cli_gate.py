@@ -21,7 +21,7 @@ from samples import sample_audit
 from sklearn.ensemble import ExtraTreesClassifier
 
 import leakscope as ls
-from leakscope.cli.audit import command_line
+from leakscope.cli.options import command_line
 from leakscope.record.conditions import parse_condition
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"

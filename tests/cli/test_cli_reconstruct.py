@@ -28,7 +28,7 @@ def people(tmp_path_factory):
 
 def quick(people, *more):
     return (
-        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--records", 100, "--budget", 80,
+        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--size", 100, "--budget", 80,
         "--repeats", 2, *more,
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_a_holdout_file_is_what_the_attacker_knows(people, tmp_path, capsys):
 
 
 OUT_OF_RANGE = {
-    "k": 0, "budget": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "l2": 0, "records": 301,
+    "k": 0, "budget": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "penalty": 0, "size": 301,
     "confidence": 0.3,
 }  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_a_defense_that_stops_all_chosen_attacks_is_a_row(people, tmp_path):
 
 
 def test_no_holdout_and_most_queries_refused(people, tmp_path):
-    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--records", 300)
+    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--size", 300)
     assert run(*arguments, "--near", 0.01, "--budget", 60, "--repeats", 1, "--out", tmp_path) == 0
     found = ls.load(tmp_path)
     assert "static queries (records)" in [item.attack for item in found.not_run]

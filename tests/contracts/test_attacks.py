@@ -114,8 +114,8 @@ def guesses_on(attack, leaks, seed=0, n=600):
         seen, y = np.split(made_up_scores(attack, n, rng, leaks), 2), [np.zeros(n, int)] * 2
     sample = draw(n, n, rng)
     observed, labels = sample.judge(*seen), sample.judge(*y)
-    beside = references_on(attack, labels, rng, leaks) if attack.uses_references else None
-    return cross_guess(attack, observed, labels, sample.member, sample.half, rng, beside=beside)[0], sample
+    second = references_on(attack, labels, rng, leaks) if attack.uses_references else None
+    return cross_guess(attack, observed, labels, sample.member, sample.half, rng, second=second)[0], sample
 
 
 def figures_on(attack, leaks, **options):
@@ -177,7 +177,7 @@ def made_up_observations(attack, n, rng):
         else made_up_release(name, n, rng)
         for name in attack.releases[1:]
     }
-    return observed, labels, attack.beside_in(shown)
+    return observed, labels, attack.second_in(shown)
 
 
 def rows_of(values, rows):
@@ -185,12 +185,12 @@ def rows_of(values, rows):
 
 
 def made_up_evidence(attack, n=120):
-    observed, labels, beside = made_up_observations(attack, n, np.random.default_rng(1))
+    observed, labels, second = made_up_observations(attack, n, np.random.default_rng(1))
     labels = labels if attack.uses_labels else None
     member = np.arange(n) % 2 == 0
-    first, second = slice(0, n // 2), slice(n // 2, n)
-    known = Known(observed[first], rows_of(labels, first), member[first], rows_of(beside, first))
-    return Evidence(observed[second], rows_of(labels, second), known, rows_of(beside, second))
+    first, last = slice(0, n // 2), slice(n // 2, n)
+    known = Known(observed[first], rows_of(labels, first), member[first], rows_of(second, first))
+    return Evidence(observed[last], rows_of(labels, last), known, rows_of(second, last))
 
 
 @pytest.mark.parametrize("attack", ALL, ids=named)
@@ -210,7 +210,7 @@ def test_attacks_leave_the_evidence_alone_and_repeat_themselves(attack):
     np.testing.assert_array_equal(first.score, second.score)
     np.testing.assert_array_equal(evidence.known.member, before.known.member)
     for after, was in ((evidence, before), (evidence.known, before.known)):
-        for name in ("observed", "labels", "beside"):
+        for name in ("observed", "labels", "second"):
             np.testing.assert_array_equal(getattr(after, name), getattr(was, name))
 
 
@@ -218,8 +218,8 @@ def test_attacks_leave_the_evidence_alone_and_repeat_themselves(attack):
 def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(attack):
     evidence = made_up_evidence(attack)
     order = np.random.default_rng(4).permutation(len(evidence))[:30]
-    labels, beside = rows_of(evidence.labels, order), rows_of(evidence.beside, order)
-    some = Evidence(evidence.observed[order], labels, evidence.known, beside)
+    labels, second = rows_of(evidence.labels, order), rows_of(evidence.second, order)
+    some = Evidence(evidence.observed[order], labels, evidence.known, second)
     everyone, few = (attack.guess(e, np.random.default_rng(5)) for e in (evidence, some))
     np.testing.assert_allclose(few.score, everyone.score[order], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(few.says_member, everyone.says_member[order])
@@ -271,9 +271,9 @@ def test_intervals_hold_where_there_is_nothing_to_find(attack):
     held = {"auc": 0, "advantage": 0, "accuracy": 0, "tpr": 0}
     n, repeats = 150, repeats_of(attack)
     for _ in range(repeats):
-        observed, labels, beside = made_up_observations(attack, 2 * n, rng)
+        observed, labels, second = made_up_observations(attack, 2 * n, rng)
         sample = draw(n, n, rng)
-        guesses, _ = cross_guess(attack, observed, labels, sample.member, sample.half, rng, beside=beside)
+        guesses, _ = cross_guess(attack, observed, labels, sample.member, sample.half, rng, second=second)
         scale = scale_of(attack, sample.half)
         figures = score(guesses.score, sample.member, scale=scale, says_member=guesses.says_member, fprs=(0.2,))
         held["auc"] += figures.auc.low <= 0.5 <= figures.auc.high
@@ -287,8 +287,8 @@ def test_intervals_hold_where_there_is_nothing_to_find(attack):
 def test_on_a_fixed_scale_the_known_records_do_not_move_a_score(attack):
     evidence = made_up_evidence(attack)
     known = evidence.known
-    changed = Known(known.observed, known.labels, ~known.member, known.beside)
-    other = Evidence(evidence.observed, evidence.labels, changed, evidence.beside)
+    changed = Known(known.observed, known.labels, ~known.member, known.second)
+    other = Evidence(evidence.observed, evidence.labels, changed, evidence.second)
     one, two = (attack.guess(e, np.random.default_rng(0)).score for e in (evidence, other))
     np.testing.assert_array_equal(one, two)
 
@@ -313,7 +313,7 @@ def test_where_the_references_agree_a_smaller_loss_means_more_surely_a_member(at
 
     The density ratio of LiRA falls again where φ exceeds both means by much, if members deviate less: it is asked between them.
     """
-    table = made_up_evidence(attack).beside
+    table = made_up_evidence(attack).second
     # Means of φ that stand in the usual order, and equal deviations.
     row = np.tile(np.median(table, axis=0), (30, 1))
     row[:, :4] = [row[0, MEAN_OUT] + 1, row[0, MEAN_OUT], 1.0, 1.0]
@@ -330,9 +330,9 @@ def test_the_unit_of_the_labels_of_a_regression_changes_no_order(attack):
     inside = np.arange(MODELS)[:, None] % 2 == rng.integers(0, 2, 200)
     answers, orders = rng.normal(size=(MODELS, 200)), []
     for unit in (1.0, 1024.0):
-        beside = reference_statistics(unit * answers, unit * labels, inside, "regression")
+        second = reference_statistics(unit * answers, unit * labels, inside, "regression")
         observed = (unit * (target - labels))[:, None] ** 2
-        known = Known(observed[:100], None, np.arange(100) % 2 == 0, beside[:100])
-        guesses = attack.guess(Evidence(observed[100:], None, known, beside[100:]), np.random.default_rng(0))
+        known = Known(observed[:100], None, np.arange(100) % 2 == 0, second[:100])
+        guesses = attack.guess(Evidence(observed[100:], None, known, second[100:]), np.random.default_rng(0))
         orders.append(np.argsort(guesses.score, kind="stable"))
     np.testing.assert_array_equal(*orders)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.releases.oracle import Answer, Oracle, Prior
+from leakscope.releases.oracle import Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations import RecordExplanation
 
 RECORDS, FEATURES, K = 50, 8, 3
@@ -36,7 +36,9 @@ class Foreign:
         found = RecordExplanation(K).explain(self, points)
         self.revealed += [set(row) for row in found.records.tolist()]
         shown = np.unique(found.records)
-        return Answer(found.probabilities, found.records, found.influences, shown, self.rows[shown], self.labels[shown])
+        return OracleAnswer(
+            found.probabilities, found.records, found.influences, shown, self.rows[shown], self.labels[shown]
+        )
 
 
 def attack(name, world, budget, seed=0, records=True):
@@ -86,7 +88,7 @@ def test_the_others_do_without(name):
 @pytest.mark.filterwarnings("error")
 def test_an_oracle_that_refuses_everything_ends_them(name):
     def refuse(points):
-        return Answer(
+        return OracleAnswer(
             np.full(len(points), np.nan), np.full((len(points), K), -1), np.full((len(points), K), np.nan),
             np.empty(0, int), np.empty((0, FEATURES)), np.empty(0, int),
         )  # fmt: skip

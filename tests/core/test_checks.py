@@ -17,7 +17,7 @@ CALLS = {
     ),
     "invariance": lambda confidence: ls.causal.invariant_features(X, Y, MEMBER, confidence=confidence),
     "faithfulness": lambda confidence: measure_faithfulness(None, X, [], confidence=confidence),
-    "attributes": lambda confidence: ls.attributes(lambda X: X[:, 0], None, (X, Y), 0, confidence=confidence),
+    "attributes": lambda confidence: ls.attributes(lambda X: X[:, 0], None, (X, Y), sensitive=0, confidence=confidence),
     "frontier": lambda confidence: ls.frontier(None, (X, Y), (X, Y), confidence=confidence),
 }
 
@@ -35,7 +35,7 @@ def test_a_seed_is_a_whole_number_everywhere(seed):
         lambda: ls.split(X, Y, seed=seed),
         lambda: ls.worlds.random_sets(10, 5, 4, seed),
         lambda: ls.frontier(None, (X, Y), (X, Y), seed=seed),
-        lambda: ls.attributes(lambda X: X[:, 0], None, (X, Y), 0, seed=seed),
+        lambda: ls.attributes(lambda X: X[:, 0], None, (X, Y), sensitive=0, seed=seed),
     ):
         with pytest.raises(InputError, match="seed"):
             call()

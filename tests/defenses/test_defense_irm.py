@@ -177,7 +177,7 @@ def test_what_cannot_be_defended_is_refused_by_name():
     one = X.assign(site=0)
     alone = make_target(GaussianNB().fit(one, y), (one, y), (one, y))
     for defense, given, named in [
-        (IRM(), target, "--environment"),
+        (IRM(), target, "--environments"),
         (IRM(environment="town"), target, "'town'"),
         (IRM(environment="site"), three, "classes"),
         (IRM(environment="site"), values, "classes"),

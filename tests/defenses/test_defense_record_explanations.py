@@ -22,10 +22,10 @@ from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
 from leakscope.models.target import Target
 from leakscope.releases.record_explanations.logistic import leave_one_out
 from leakscope.studies.compare import Comparison, record_explanations
-from leakscope.studies.compare.record_rivals import NO_LOSS, Rivals
+from leakscope.studies.compare.record_rivals import NO_LOSS, RivalReleases
 from leakscope.studies.compare.result import RecordComparison
 from leakscope.studies.reconstruct import RecordRelease
-from leakscope.studies.reconstruct.run import Case, prior_of
+from leakscope.studies.reconstruct.run import ReconstructionCase, prior_of
 
 N = 80
 TOWNS = ["Xanadu", "Ys", "Zerzura"]
@@ -50,7 +50,7 @@ def run(target: Target, defenses: Any, budget: int = 20, **options: Any) -> Comp
     given = {"record_explanations": True, "references": 0, "retrain": False} | options
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record_explanations, "BUDGET", budget)
-        return ls.compare(target, defenses, **given)
+        return ls.compare(target, defenses=defenses, **given)
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +65,15 @@ def by_records(found: Comparison) -> RecordComparison:
 
 
 @pytest.fixture(scope="module")
-def case() -> Case:
+def case() -> ReconstructionCase:
     rng = np.random.default_rng(1)
     X, outside = rng.random((60, 4)), rng.random((60, 4))
     y = (X[:, 0] + rng.normal(0, 0.3, 60) > 0.5).astype(int)
-    return Case(leave_one_out(X, y), X, y, prior_of(X, outside), 100, 3, 0, 0.95)
+    return ReconstructionCase(leave_one_out(X, y), X, y, prior_of(X, outside), 100, 3, 0, 0.95)
 
 
-def rivals_of(case: Case, *releases: tuple[RecordRelease, int]) -> Rivals:
-    made = Rivals(case, releases, 0.01, 0.05)
+def rivals_of(case: ReconstructionCase, *releases: tuple[RecordRelease, int]) -> RivalReleases:
+    made = RivalReleases(case, releases, 0.01, 0.05)
     made.attack(None)
     return made
 
@@ -125,7 +125,7 @@ def test_wrong_input_is_named(given: Any, named: str) -> None:
 
 
 @pytest.mark.parametrize(("k", "budget"), [(1, 1), (1, 7), (3, 1), (4, 5)])
-def test_nobody_passes_the_ceiling(case: Case, k: int, budget: int) -> None:
+def test_nobody_passes_the_ceiling(case: ReconstructionCase, k: int, budget: int) -> None:
     """One asker sees at most questions times records; with one question, exactly the records of one answer."""
     rivals = rivals_of(case, (RecordRelease(k=k), budget))
     shares = np.array(list(rivals.runs[0].values()))
@@ -136,7 +136,7 @@ def test_nobody_passes_the_ceiling(case: Case, k: int, budget: int) -> None:
         assert (shares == k / 60).all()
 
 
-def test_a_share_is_that_of_the_attack_run_literally(case: Case) -> None:
+def test_a_share_is_that_of_the_attack_run_literally(case: ReconstructionCase) -> None:
     release = RecordRelease(k=2, digits=3)
     rivals = rivals_of(case, (RecordRelease(), 100), (release, 30))
     for place, attack in enumerate(RECONSTRUCTIONS.values()):
@@ -147,7 +147,7 @@ def test_a_share_is_that_of_the_attack_run_literally(case: Case) -> None:
             assert rivals.runs[1][attack.name][repeat] == len(set(recovered.tolist())) / 60
 
 
-def test_a_smaller_budget_never_reveals_more_to_the_same_questions(case: Case) -> None:
+def test_a_smaller_budget_never_reveals_more_to_the_same_questions(case: ReconstructionCase) -> None:
     """Static questions and the traversal ask the same things whatever the budget: shares rise with it, run by run."""
     budgets = (1, 5, 20, 80)
     rivals = rivals_of(case, *((RecordRelease(k=2), budget) for budget in budgets))
@@ -161,15 +161,15 @@ def test_a_smaller_budget_never_reveals_more_to_the_same_questions(case: Case) -
     assert rivals.risk_change(0, 3).high < 0
 
 
-def test_rounding_hides_nothing_from_attacks_that_only_look_at_who_is_shown(case: Case) -> None:
+def test_rounding_hides_nothing_from_attacks_that_only_look_at_who_is_shown(case: ReconstructionCase) -> None:
     rivals = rivals_of(case, (RecordRelease(), 100), (RecordRelease(digits=1), 100))
     for attack in RECONSTRUCTIONS.values():
         if not attack.uses_influences:
             assert np.array_equal(rivals.runs[0][attack.name], rivals.runs[1][attack.name])
 
 
-def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden(case: Case) -> None:
-    rivals = Rivals(case, [(RecordRelease(values=False), 20)], 0.01, 0.05)
+def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden(case: ReconstructionCase) -> None:
+    rivals = RivalReleases(case, [(RecordRelease(values=False), 20)], 0.01, 0.05)
     refused = {item.attack for item in rivals.attack(None)}
     assert refused == {attack.name for attack in RECONSTRUCTIONS.values() if attack.uses_influences}
     assert refused.isdisjoint(rivals.runs[0])
@@ -178,16 +178,16 @@ def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-def made_up(case: Case, runs: list[dict[str, Any]]) -> Rivals:
+def made_up(case: ReconstructionCase, runs: list[dict[str, Any]]) -> RivalReleases:
     """Releases whose attacks recovered given shares; 100 questions of five records set no ceiling below 1."""
-    rivals = Rivals(
+    rivals = RivalReleases(
         replace(case, repeats=len(next(iter(runs[0].values())))), [(RecordRelease(), 100)] * len(runs), 0, 0
     )
     rivals.runs = runs
     return rivals
 
 
-def test_the_change_is_bounded_as_a_loop_bounds_it(case: Case) -> None:
+def test_the_change_is_bounded_as_a_loop_bounds_it(case: ReconstructionCase) -> None:
     rng = np.random.default_rng(2)
     runs = [{name: rng.normal(0.5, 0.01, 5) for name in names} for names in ("abc", "ab", "abc")]
     rivals = made_up(case, runs)
@@ -214,7 +214,7 @@ def test_the_change_is_bounded_as_a_loop_bounds_it(case: Case) -> None:
     assert change.value == pytest.approx(best[0] - best[1], abs=1e-12)
 
 
-def test_changes_of_all_pairs_hold_together(case: Case) -> None:
+def test_changes_of_all_pairs_hold_together(case: ReconstructionCase) -> None:
     """Normal runs around known shares, half of their randomness shared: at least 95 % of 400 worlds, less three errors."""
     rng = np.random.default_rng(3)
     truth = np.array([[0.40, 0.39, 0.20], [0.38, 0.39, 0.10], [0.20, 0.10, 0.20]])
@@ -231,7 +231,7 @@ def test_changes_of_all_pairs_hold_together(case: Case) -> None:
     assert sure > 200, "a fall from 0.40 to 0.20 with runs that differ by 0.014 must be seen"
 
 
-def test_runs_that_are_paired_cancel(case: Case) -> None:
+def test_runs_that_are_paired_cancel(case: ReconstructionCase) -> None:
     shares = np.random.default_rng(4).normal(0.5, 0.05, 5)
     change = made_up(case, [{"a": shares}, {"a": shares}]).risk_change(1, 0)
     assert (change.low, change.value, change.high) == (0, 0, 0)
@@ -289,7 +289,7 @@ def test_a_smaller_budget_dominates_nothing_and_is_recommended(by_records: Recor
     assert (by_records.recommendation.kind, by_records.recommendation.version) == ("use", "query-budget 1")
 
 
-def test_who_loses_usefulness_for_nothing_is_beaten(case: Case) -> None:
+def test_who_loses_usefulness_for_nothing_is_beaten(case: ReconstructionCase) -> None:
     rivals = rivals_of(case, (RecordRelease(), 100), (RecordRelease(digits=1), 100), (RecordRelease(), 50))
     same = {name: np.full(3, 0.5) for name in rivals.runs[0]}
     rivals.runs = [same, same, same]
@@ -351,9 +351,9 @@ def test_no_feature_value_and_no_town_is_in_the_result(found: Comparison, tmp_pa
     assert saved.record_explanations.settings["records"] == N
 
 
-def test_what_is_the_same_costs_exactly_nothing(case: Case) -> None:
+def test_what_is_the_same_costs_exactly_nothing(case: ReconstructionCase) -> None:
     few, rounded = RecordRelease(k=2), RecordRelease(digits=1)
-    rivals = Rivals(case, [(RecordRelease(), 20), (RecordRelease(), 10), (rounded, 20), (few, 20)], 0.01, 0.05)
+    rivals = RivalReleases(case, [(RecordRelease(), 20), (RecordRelease(), 10), (rounded, 20), (few, 20)], 0.01, 0.05)
     assert rivals.gains(1, 0) == [NO_LOSS, NO_LOSS, NO_LOSS]
     answered, found, error = rivals.gains(2, 0)
     assert (answered, found) == (NO_LOSS, NO_LOSS)

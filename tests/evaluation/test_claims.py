@@ -44,7 +44,7 @@ def test_audit_and_comparison_give_the_same_bound():
     """Both are for the swap of one record and by the same attack; they differ only in the confidence, which versions share."""
     toy = toys.lookup(n=100)
     target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    compared = ls.compare(target, "round", random_split=True, workers=1).as_it_is.epsilon
+    compared = ls.compare(target, defenses="round", random_split=True, workers=1).as_it_is.epsilon
     audited = audit_toy(toy, random_split=True, confidence=compared.confidence).basis.claim.bound
     assert compared.value > 1
     assert (compared.value, compared.kind) == (audited.value, audited.kind)

@@ -140,7 +140,7 @@ def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanati
     assert (extra.release, extra.beside) == ("gradient", prediction)
     names = [risk.attack for risk in found.risks]
     assert LEARNED_WITH_PREDICTION in names
-    assert not {learned_prediction(prediction).name, learned_explanation("gradient", beside=prediction).name} & {*names}
+    assert not {learned_prediction(prediction).name, learned_explanation("gradient", second=prediction).name} & {*names}
     by_name = {(risk.attack, risk.release): risk.auc.value for risk in found.risks}
     base = learned_references(prediction=prediction)
     assert extra.without.value == by_name[base.name, base.release]
@@ -233,7 +233,7 @@ def test_the_interval_of_the_advantage_covers():
     """Two attacks whose decisions are independent coins with known rates: coverage of the difference over 400 draws."""
     from leakscope.attacks.protocol import Attack, Guesses
     from leakscope.core.ranking import Scale
-    from leakscope.evaluation.risk import Judged, Trial
+    from leakscope.evaluation.risk import Judged, JudgedAttack
 
     rng = np.random.default_rng(5)
     member = np.repeat([True, False], 150)
@@ -245,7 +245,7 @@ def test_the_interval_of_the_advantage_covers():
         for hit, alarm in ((0.6, 0.4), (0.7, 0.3)):
             says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
             judged.append(Judged(Guesses(says + 1e-3 * rng.random(300), says), member, scale))
-        trials = [Trial(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
+        trials = [JudgedAttack(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
         extra = extra_leakage(*trials, "probabilities", confidence=0.9)
         covered += extra.advantage.low <= truth <= extra.advantage.high
     assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)

@@ -252,7 +252,7 @@ def test_a_comparison_warns_too():
     toy = lookup(n=200)
     holdout = (toy.train[0].round(6), toy.train[1])
     target = ls.make_target(lambda X: np.full((len(X), 2), 0.5), toy.train, holdout)
-    found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
+    found = ls.compare(target, defenses=ls.defenses.LabelOnly(), retrain=False)
     assert found.recommendation.kind == "inconclusive"
 
 
@@ -261,7 +261,7 @@ def test_a_comparison_with_members_as_holdout_recommends_nothing():
     X, y = rng.normal(size=(600, 5)), rng.integers(0, 2, 600)
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     target = ls.make_target(forest, (X, y), (X, y))
-    found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
+    found = ls.compare(target, defenses=ls.defenses.LabelOnly(), retrain=False)
     assert found.recommendation.kind == "inconclusive"
 
 

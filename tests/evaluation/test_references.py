@@ -227,7 +227,7 @@ def test_exposure_follows_the_vulnerability_of_records():
 @pytest.mark.parametrize(
     ("options", "names"),
     [
-        ({"references": 2, "shadows": 2}, "shadows"),
+        ({"references": 2, "shadows": 2}, "references"),
         ({"references": 2, "retrain": False}, "retrain"),
         ({"attacks": [rmia()], "references": 0}, "RMIA"),
         ({"attacks": [rmia()], "retrain": False}, "RMIA"),

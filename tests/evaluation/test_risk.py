@@ -68,7 +68,7 @@ def judged_of(scores, member):
 
 def assess_groups(scores, member, groups, confidence=0.95):
     judged = judged_of(scores, member)
-    trial = risk.Trial(Attack("made up", "log_loss", "test", None), judged, judged, None)
+    trial = risk.JudgedAttack(Attack("made up", "log_loss", "test", None), judged, judged, None)
     return risk.assess(trial, judged_of(np.zeros(len(member)), member), groups, confidences=[confidence])[0]
 
 

@@ -14,8 +14,17 @@ from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
 from leakscope.core.wording import write
 from leakscope.evaluation import verdict
-from leakscope.evaluation.results import Basis, DoubtCode, EpsilonClaim, FindingCode, Fit, Named, Statement, SupportCode
-from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
+from leakscope.evaluation.results import (
+    Basis,
+    DoubtCode,
+    EpsilonClaim,
+    FindingCode,
+    Fit,
+    NamedMembers,
+    Statement,
+    SupportCode,
+)
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Judged, JudgedAttack, assess
 from leakscope.report.documents import verdict as words
 
 
@@ -27,7 +36,9 @@ def assess_all(score_sets, member, blind, control=None):
 
     unseen, shuffled = None if control is None else judged(control), np.roll(member, len(member) // 2)
     trials = [
-        Trial(Attack(f"attack {number}", "log_loss", "test", None), judged(scores), judged(scores, shuffled), unseen)
+        JudgedAttack(
+            Attack(f"attack {number}", "log_loss", "test", None), judged(scores), judged(scores, shuffled), unseen
+        )
         for number, scores in enumerate(score_sets)
     ]
     chance = verdict.confidence_for_choice(0.95, len(trials), 1 + len(FALSE_POSITIVE_RATES))
@@ -313,7 +324,7 @@ def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
 
 
 def test_a_leak_states_how_many_members_could_be_named_and_no_other_verdict_does():
-    risk, named = sample_audit("leaks").strongest, Named(12, 1, Estimate(0.06, 0.04, 0.09), 0.1)
+    risk, named = sample_audit("leaks").strongest, NamedMembers(12, 1, Estimate(0.06, 0.04, 0.09), 0.1)
     found = verdict.judge(risk, Basis(0.05), named)
     assert found.support[-1].code == "named"
     stated = {name: one.value for name, one in found.support[-1].estimates.items()}

@@ -187,14 +187,14 @@ RETRAINED = {"ridge": (Ridge(0.01), 0), "logistic": (Logistic(0.1), 2), "estimat
 def test_retrain_gives_the_models_of_single_fits(name: str) -> None:
     plain, classes = RETRAINED[name]
     learner, X, y = plain.prepare(*universe(classes))
-    worlds = random_sets(90, 45, 6, seed=0)
-    for world, theta in enumerate(retrain(learner, X, y, worlds, partial(observe, learner), seed=0, workers=1)):
-        drawn = worlds.indices(world)
+    sets = random_sets(90, 45, 6, seed=0)
+    for number, theta in enumerate(retrain(learner, X, y, sets, partial(observe, learner), seed=0, workers=1)):
+        drawn = sets.indices(number)
         alone = learner.parameters(learner.fit(X[drawn], y[drawn], generator()))
         np.testing.assert_array_equal(theta["parameters"], alone)
 
 
-def observe(learner: Learner, model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
+def observe(learner: Learner, model: Any, number: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
     return {"parameters": learner.parameters(model)}
 
 

@@ -14,7 +14,7 @@ from leakscope.core.errors import InputError, MissingExtraError, TrainingError
 from leakscope.core.threads import one_thread
 from leakscope.learners import mlp
 from leakscope.learners.mlp import MLP
-from leakscope.worlds.training import Worlds, leave_one_out, retrain
+from leakscope.worlds.training import TrainingSets, leave_one_out, retrain
 
 torch = pytest.importorskip("torch")
 
@@ -211,18 +211,18 @@ def test_training_sets_of_different_sizes_in_one_call() -> None:
     assert same_bits(models, alone)
 
 
-def half(world: int) -> Any:
+def half(number: int) -> Any:
     """29 or 30 of 59 records."""
-    return np.flatnonzero(np.random.default_rng(world).permutation(RECORDS - 1) < 29 + world % 2)
+    return np.flatnonzero(np.random.default_rng(number).permutation(RECORDS - 1) < 29 + number % 2)
 
 
 def test_bits_do_not_depend_on_chunks_workers_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, X, y = problem("regression", widths=(8, 8), steps=10)
-    halves = Worlds(RECORDS - 1, 40, half)
+    halves = TrainingSets(RECORDS - 1, 40, half)
 
     def run(workers: int) -> list[Any]:
         seen = retrain(learner, X[:-1], y[:-1], halves, weights, seed=1, workers=workers)
-        return [world["weights"] for world in seen]
+        return [observed["weights"] for observed in seen]
 
     reference = run(workers=2)
     for chunk in (2, 3, 16):
@@ -230,11 +230,11 @@ def test_bits_do_not_depend_on_chunks_workers_and_threads(monkeypatch: pytest.Mo
         assert learner.chunk == chunk
         assert same_bits(run(workers=1), reference)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(1).spawn(40)]
-    direct = learner.fit_many(X, y, [halves.indices(world) for world in range(40)], rngs)  # with the caller's threads
+    direct = learner.fit_many(X, y, [halves.indices(number) for number in range(40)], rngs)  # with the caller's threads
     assert same_bits(direct, reference)
 
 
-def weights(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
+def weights(model: Any, number: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
     return {"weights": model}
 
 

@@ -23,12 +23,12 @@ from leakscope.core.errors import InputError
 from leakscope.models import structure as model_structure
 from leakscope.models import trial as model_trial
 from leakscope.models.files import load_model
-from leakscope.models.trial import Job, Limits, Outcome, limits_for, try_model
+from leakscope.models.trial import Limits, TrialOutcome, TrialTask, limits_for, try_model
 
 
 def forked(model, seconds=30.0, memory=2**32):
-    """Outcome of a forked child for a model."""
-    job = Job("skops", "model.skops", tuple(TRUST), 3 * seconds, memory, os.getpid())
+    """TrialOutcome of a forked child for a model."""
+    job = TrialTask("skops", "model.skops", tuple(TRUST), 3 * seconds, memory, os.getpid())
     return model_trial._run_forked(job, skops.io.dumps(model))
 
 
@@ -72,13 +72,13 @@ def test_memory_beyond_the_limit_ends_the_child():
 @pytest.mark.parametrize(
     ("outcome", "named"),
     [
-        (Outcome(-signal.SIGSEGV, ""), "SIGSEGV"),
-        (Outcome(-signal.SIGALRM, ""), "LEAKSCOPE_LOAD_SECONDS"),
-        (Outcome(-signal.SIGKILL, ""), "LEAKSCOPE_LOAD_MEMORY"),
-        (Outcome(model_trial.OUT_OF_MEMORY, ""), "LEAKSCOPE_LOAD_MEMORY"),
-        (Outcome(1, ""), r"\b1\)"),
-        (Outcome(0, ""), r"\b0\)"),
-        (Outcome(0, json.dumps({"refusal": "because"})), "because"),
+        (TrialOutcome(-signal.SIGSEGV, ""), "SIGSEGV"),
+        (TrialOutcome(-signal.SIGALRM, ""), "LEAKSCOPE_LOAD_SECONDS"),
+        (TrialOutcome(-signal.SIGKILL, ""), "LEAKSCOPE_LOAD_MEMORY"),
+        (TrialOutcome(model_trial.OUT_OF_MEMORY, ""), "LEAKSCOPE_LOAD_MEMORY"),
+        (TrialOutcome(1, ""), r"\b1\)"),
+        (TrialOutcome(0, ""), r"\b0\)"),
+        (TrialOutcome(0, json.dumps({"refusal": "because"})), "because"),
     ],
 )
 def test_every_bad_end_is_an_input_error(outcome, named):
@@ -123,7 +123,7 @@ def test_a_forked_child_is_enough_after_threads_of_openmp_have_run(monkeypatch):
 
 def test_a_new_interpreter_gives_the_same_answer():
     content = skops.io.dumps(RandomForestClassifier(3, random_state=0).fit(X, y))
-    job = Job("skops", "model.skops", tuple(TRUST), 60.0, 2**32, os.getpid())
+    job = TrialTask("skops", "model.skops", tuple(TRUST), 60.0, 2**32, os.getpid())
     outcome = model_trial._run_fresh(job, content)
     assert (outcome.code, json.loads(outcome.said)) == (0, {"refusal": ""})
 

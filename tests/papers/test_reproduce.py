@@ -18,7 +18,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
-from leakscope.papers.farokhi import Case, Effort
+from leakscope.papers.farokhi import SweepEffort, SweepSetting
 from leakscope.papers.reproduction import Reproduction, overall, statement
 from leakscope.papers.trends import follows, slope, trend
 from leakscope.papers.work import Work
@@ -31,7 +31,7 @@ IDS = [
     *("tople-fig3a", "tople-fig3b", "tople-fig3c", "tople-fig4a", "tople-fig4b", "tople-fig4c"),
     *("tople-tab1", "tople-tab2", "tople-tab3", "tople-thm3", "tople-thm4", "tople-thm7"),
 ]
-#: Reproductions that use no data set with files: networks that come with pgmpy, or points drawn at random.
+#: Reproductions that use no data set with files: networks that come with the package, or points drawn at random.
 NO_FILES = {
     *("shokri-fig14", "shokri-fig5"),
     *(name for name in IDS if name.startswith("tople") and name != "tople-tab3"),
@@ -170,8 +170,8 @@ def small_world(monkeypatch):
 
 def swept(sizes, seed=0):
     module = SimpleNamespace(ID="test", TITLE="Test", PAPER={"statement": "s"})
-    cases = [Case(size, Ridge(l2=0.0, intercept=False), size) for size in sizes]
-    return farokhi.sweep(Work(module, {}, seed, workers=1), cases, Effort(10, 200, 20), {}, axis="Records n")
+    cases = [SweepSetting(size, Ridge(l2=0.0, intercept=False), size) for size in sizes]
+    return farokhi.sweep(Work(module, {}, seed, workers=1), cases, SweepEffort(10, 200, 20), {}, axis="Records n")
 
 
 @pytest.mark.usefixtures("small_world")

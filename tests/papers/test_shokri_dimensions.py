@@ -11,8 +11,17 @@ from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
-from leakscope.papers.shokri_dimensions import COLUMNS, Effort, Row, correlation, draw_points, measure, study, table
-from leakscope.papers.shokri_fig4 import Norms, Setting
+from leakscope.papers.shokri_dimensions import (
+    COLUMNS,
+    SizeEffort,
+    SizeRow,
+    correlation,
+    draw_points,
+    measure,
+    study,
+    table,
+)
+from leakscope.papers.shokri_fig4 import Norms, SmoothGradSetting
 from leakscope.papers.work import Work
 
 # --- the data -------------------------------------------------------------------------------------------------------
@@ -31,8 +40,8 @@ def test_points_are_corners_plus_mixed_normals_as_written():
         for row in range(10):
             expected = corner + A.T.astype(np.float64) @ z[row]
             np.testing.assert_allclose(ours[10 * code + row], expected, atol=1e-5)
-    anew = rng.random(30) < 0.01
-    np.testing.assert_array_equal(labels[~anew], np.repeat(np.arange(3), 10)[~anew])
+    redrawn = rng.random(30) < 0.01
+    np.testing.assert_array_equal(labels[~redrawn], np.repeat(np.arange(3), 10)[~redrawn])
 
 
 @pytest.mark.parametrize("numbers", [1 << 22, 8 * 3])
@@ -121,7 +130,7 @@ def test_norms_and_accuracies_are_those_of_the_formulas(monkeypatch, classes):
 
 
 def test_the_same_seed_gives_the_same_bits_and_sizes_do_not_disturb_each_other():
-    effort = Effort(points=200, epochs=2, networks=2)
+    effort = SizeEffort(points=200, epochs=2, networks=2)
     both = measure(4, 3, ("small", "base"), effort, seed=3)
     assert measure(4, 3, ("base",), effort, seed=3)["base"] == both["base"]
     assert measure(4, 3, ("base",), effort, seed=4)["base"] != both["base"]
@@ -137,17 +146,17 @@ def test_networks_have_their_own_draws_only_up_to_some_features(monkeypatch):
     monkeypatch.setattr(shokri_dimensions, "draw_points", counted)
     monkeypatch.setattr(shokri_dimensions, "FEATURES_OF_OWN_DRAW", 5)
     for features in (5, 6):
-        found = measure(features, 2, ("small",), Effort(100, 1, 3), seed=0)["small"]
+        found = measure(features, 2, ("small",), SizeEffort(100, 1, 3), seed=0)["small"]
         assert len(set(found)) == 3
     assert drawn == [5, 5, 5, 6]
 
 
 def test_nothing_is_found_before_training_and_much_after_overfitting():
     """One step on a hundred of 10,000 records tells nothing: correlations within 4/√N; 200 features and 100 records, much."""
-    untrained = measure(20, 2, ("base",), Effort(20_000, epochs=0, networks=2), seed=0)["base"]
+    untrained = measure(20, 2, ("base",), SizeEffort(20_000, epochs=0, networks=2), seed=0)["base"]
     assert all(abs(one.correlation) < 4 / np.sqrt(20_000) for one in untrained)
     assert all(abs(one.auc - 0.5) < 4 * np.sqrt(1 / (12 * 5000)) for one in untrained)
-    trained = measure(200, 2, ("base",), Effort(200, epochs=100, networks=2), seed=0)["base"]
+    trained = measure(200, 2, ("base",), SizeEffort(200, epochs=100, networks=2), seed=0)["base"]
     assert all(one.auc > 0.8 and one.correlation < -0.2 and one.train_accuracy > one.test_accuracy for one in trained)
 
 
@@ -157,7 +166,7 @@ def test_nothing_is_found_before_training_and_much_after_overfitting():
 def test_data_that_can_not_be_stand_in_the_table_with_the_reason():
     heard = []
     work = Work(SimpleNamespace(ID="x"), {}, 0, lambda *step: heard.append(step), 1)
-    rows = study(work, (8, 2), (5,), ("small",), Effort(60, 1, 2))
+    rows = study(work, (8, 2), (5,), ("small",), SizeEffort(60, 1, 2))
     assert [(row.features, row.classes, row.networks) for row in rows] == [(8, 5, 2)]
     assert heard == [("x", 1, 1)]
     cells = table(rows, (8, 2), (5,))
@@ -185,7 +194,7 @@ def paper_rows(classes, size="base", change=None):
     if classes > 2:
         plan = {10: (0.0, 0.3, 0.2), 100: (-0.02, 0.3, 0.1), 1000: (-0.5, 0.7, 0.02), 10_000: (-0.1, 0.6, 0.01)}
     return [
-        Row(n, classes, size, 3, around(change.get(n, r)), around(0.6), around(train), around(test))
+        SizeRow(n, classes, size, 3, around(change.get(n, r)), around(0.6), around(train), around(test))
         for n, (r, train, test) in plan.items()
     ]
 
@@ -209,7 +218,7 @@ def test_the_statements_of_figure_14_follow_the_rows():
 
 
 def norms(rng, shift, count=800):
-    """Norms of members around one, those of others around 1 + shift, with a tree that cuts in the middle."""
+    """Norms of members around one, those of non-members around 1 + shift, with a tree that cuts in the middle."""
     member = np.repeat([True, False], count)
     values = rng.normal(1 + shift * ~member, 0.3).clip(0.01)
     decision = ((values < 1 + shift / 2) if shift >= 0 else (values > 1 + shift / 2)).astype(float)
@@ -219,7 +228,10 @@ def norms(rng, shift, count=800):
 
 def test_figure_4_tells_failure_from_a_sign_that_turns_and_from_an_attack_that_comes_back():
     rng = np.random.default_rng(0)
-    settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in (0.1, 0.2, 1.0) for count in (1, 9))]
+    settings = [
+        SmoothGradSetting(0.0, 0),
+        *(SmoothGradSetting(sigma, count) for sigma in (0.1, 0.2, 1.0) for count in (1, 9)),
+    ]
     looks = [norms(rng, shift) for shift in (1.0, 0.2, 0.6, 0.0, 0.0, -0.3, -0.6)]
     rows = shokri_fig4._rows("end", [("end", 0.3, looks), ("end", 0.4, looks)], settings)
     assert rows[0].gap == pytest.approx(0.35)

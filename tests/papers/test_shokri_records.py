@@ -1,4 +1,4 @@
-"""Record-based explanations made anew: the shared steps against literal ones, every table and figure, and the paper's Adult."""
+"""Record explanations reproduced: the shared steps against literal ones, every table and figure, and the paper's Adult."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.data import datasets
 from leakscope.data.datasets.catalogue import DESCRIPTIONS
 from leakscope.papers import shokri
-from leakscope.papers.shokri import LEVELS, Case, Source
+from leakscope.papers.shokri import LEVELS, InfluenceCase, InfluenceData
 from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import influences, leave_one_out
 
@@ -43,7 +43,7 @@ def made_up(key, rows=120, columns=5):
     y = (X[:, 0] + 0.5 * rng.normal(size=rows) > 0.5).astype(np.int64)
     half = X[:, 1] > 0.5
     groups = {"whole set": np.ones(rows, bool), "age 10-20": half, "nobody": np.zeros(rows, bool)}
-    return Source(key, f"Made up {key}", X, y, groups, 40, "made up" if key == "pictures" else "")
+    return InfluenceData(key, f"Made up {key}", X, y, groups, 40, "made up" if key == "pictures" else "")
 
 
 def table(result):
@@ -60,7 +60,7 @@ def small_run(name, seed=0):
 
 
 def test_a_study_trains_on_its_records_and_keeps_others_apart():
-    case = Case(made_up("adult"), 0.5, 1, 40)
+    case = InfluenceCase(made_up("adult"), 0.5, 1, 40)
     drawn = shokri.study(case, 3, seed=7)
     assert len(np.unique(drawn.rows)) == 40
     assert (case.source.X[drawn.rows] == drawn.X).all()
@@ -74,14 +74,14 @@ def test_a_study_trains_on_its_records_and_keeps_others_apart():
 def test_two_weights_share_their_draws_and_two_draws_do_not():
     source = made_up("hospital")
     one, weaker, other = (
-        shokri.study(Case(source, l2, 2, 40), draw, 0).rows for l2, draw in ((1, 0), (0.1, 0), (1, 1))
+        shokri.study(InfluenceCase(source, l2, 2, 40), draw, 0).rows for l2, draw in ((1, 0), (0.1, 0), (1, 1))
     )
     assert (one == weaker).all()
     assert (one != other).any()
 
 
 def test_the_own_rank_is_that_of_a_literal_sort():
-    drawn = shokri.study(Case(made_up("adult"), 1.0, 1, 100), 0, 0)
+    drawn = shokri.study(InfluenceCase(made_up("adult"), 1.0, 1, 100), 0, 0)
     sizes = np.abs(influences(drawn.loo, drawn.X))
     for record, found in enumerate(shokri.own_rank(drawn)):
         order = sorted(range(100), key=lambda other: (-sizes[record, other], other))
@@ -89,7 +89,7 @@ def test_the_own_rank_is_that_of_a_literal_sort():
 
 
 def test_answers_are_in_order_whoever_works():
-    cases = [Case(made_up("adult"), 1.0, 3, 40), Case(made_up("pictures"), 1.0, 2, 40)]
+    cases = [InfluenceCase(made_up("adult"), 1.0, 3, 40), InfluenceCase(made_up("pictures"), 1.0, 2, 40)]
     steps = []
 
     def measure(drawn):
@@ -147,7 +147,7 @@ def test_a_share_of_nothing_is_none_and_no_hit_is_not_certain():
 
 
 def test_the_nearest_weight_is_said():
-    cases = [Case(made_up("hospital"), weight, 2, 40) for weight in (1.0, 0.1)]
+    cases = [InfluenceCase(made_up("hospital"), weight, 2, 40) for weight in (1.0, 0.1)]
     values = [[Estimate(37, 36, 38), Estimate(68, 67, 69)], [Estimate(33.2, 32, 34), Estimate(62, 61, 63)]]
     [words] = shokri.nearest_weight(cases, values, [[33, 63]] * 2)
     assert re.findall(r"l2 = ([\d.]+)", words) == ["1", "0.1", "0.1"]  # both, and the nearest
@@ -157,11 +157,11 @@ def test_the_nearest_weight_is_said():
 
 def test_only_the_papers_sets_and_sizes_are_compared():
     source = made_up("adult")
-    assert [Case(source, 1.0, 1, 40).stated(place) for place in range(3)] == [10, 21, 28]
-    assert Case(source, 1.0, 1, 40).stated(2, "age 10-20") == 1
-    assert Case(source, 1.0, 1, 40).stated(0, "nobody") is None
-    assert Case(source, 1.0, 1, 39).stated(0) is None
-    assert Case(made_up("pictures"), 1.0, 1, 40).stated(0) is None
+    assert [InfluenceCase(source, 1.0, 1, 40).stated(place) for place in range(3)] == [10, 21, 28]
+    assert InfluenceCase(source, 1.0, 1, 40).stated(2, "age 10-20") == 1
+    assert InfluenceCase(source, 1.0, 1, 40).stated(0, "nobody") is None
+    assert InfluenceCase(source, 1.0, 1, 39).stated(0) is None
+    assert InfluenceCase(made_up("pictures"), 1.0, 1, 40).stated(0) is None
 
 
 # --- the tables and figures on made-up data -------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_shares_are_those_of_a_literal_count():
     result = small_run("shokri-fig6")
     assert result.settings["stands_in"] == "made up"
     rows = table(result)
-    for case in (Case(made_up("adult"), 1.0, 2, 40), Case(made_up("hospital"), 0.1, 2, 40)):
+    for case in (InfluenceCase(made_up("adult"), 1.0, 2, 40), InfluenceCase(made_up("hospital"), 0.1, 2, 40)):
         for k in LEVELS:
             shares = []
             for draw in range(2):
@@ -193,7 +193,7 @@ def test_shares_are_those_of_a_literal_count():
 
 def test_influences_of_members_and_others_are_compared_pair_by_pair():
     result = table(small_run("shokri-fig7"))
-    drawn = shokri.study(Case(made_up("hospital"), 1.0, 1, 40), 0, 0)
+    drawn = shokri.study(InfluenceCase(made_up("hospital"), 1.0, 1, 40), 0, 0)
     members, others = (np.abs(influences(drawn.loo, points)) for points in (drawn.X, drawn.holdout))
     own = members.argmax(axis=1) == np.arange(40)
     row = result[1]
@@ -206,7 +206,7 @@ def test_influences_of_members_and_others_are_compared_pair_by_pair():
 
 def test_groups_are_counted_by_their_records():
     rows = table(small_run("shokri-tab2"))
-    case = Case(made_up("adult"), 1.0, 2, 40)
+    case = InfluenceCase(made_up("adult"), 1.0, 2, 40)
     young = case.source.groups["age 10-20"]
     hits, trials, seen = 0, 0, set()
     for draw in range(2):
@@ -251,7 +251,7 @@ def test_subspace_reduction_ends_with_the_dimension():
 
 def test_the_graph_is_that_of_literal_explanations():
     rows = table(small_run("shokri-tab4"))
-    case = Case(made_up("adult"), 1.0, 2, 40)
+    case = InfluenceCase(made_up("adult"), 1.0, 2, 40)
     largest, unreached = [], []
     for draw in range(2):
         drawn = shokri.study(case, draw, 0)
@@ -289,7 +289,7 @@ def test_generated_sets_have_the_groups_of_the_paper_and_are_not_compared_with_i
     assert [source.X.shape for source in sources] == [(48_842, 104), (22_714, 127), (2_400, 2_048)]
     for source in sources:
         assert "synthetic" in source.stands_in
-        assert Case(source, 1.0, 1, source.size).stated(0) is None
+        assert InfluenceCase(source, 1.0, 1, source.size).stated(0) is None
         assert all(source.groups[group].any() for group in shokri.TABLE_2[source.key])
 
 
@@ -326,13 +326,13 @@ def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
     write_dogfish(tmp_path, pictures(12), pictures(4))
     source = shokri.load("pictures")
     assert (source.name, source.stands_in, source.X.shape) == ("Dog vs. Fish", "", (16, 5))
-    assert Case(source, 1.0, 1, 1800).stated(0) == 16
+    assert InfluenceCase(source, 1.0, 1, 1800).stated(0) == 16
 
 
 @pytest.mark.data
 def test_adult_gives_the_numbers_of_the_paper():
     """Table 2 and Table 4: two draws of ten, so that a mean of shares may miss by a point more than the verdict allows."""
-    case = Case(shokri.load("adult"), 1.0, 2, 2000)
+    case = InfluenceCase(shokri.load("adult"), 1.0, 2, 2000)
     [answers] = shokri.over_draws(Work(None, {}, workers=1), [case], shares_and_graph)
     shares, components, unreached = (np.mean(column, axis=0) for column in zip(*answers, strict=True))
     np.testing.assert_allclose(shares, [10, 21, 28], atol=shokri.CLOSE + 1)

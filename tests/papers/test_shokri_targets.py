@@ -13,9 +13,9 @@ from leakscope.core.errors import InputError
 from leakscope.data import datasets
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
-from leakscope.papers.shokri_curves import Group
+from leakscope.papers.shokri_curves import StoppedNetworks
 from leakscope.papers.shokri_fig3 import Signals
-from leakscope.papers.shokri_targets import Source, Training
+from leakscope.papers.shokri_targets import NetworkTraining, OverfitData
 from leakscope.papers.work import Work
 
 torch = pytest.importorskip("torch")
@@ -35,13 +35,17 @@ def made_up(key="purchase100", rows=400, columns=40):
     y = 2 * X[:, 0].astype(np.int64) + X[:, 1]
     wrong = rng.random(rows) < 0.5
     y[wrong] = rng.integers(0, 4, int(wrong.sum()))
-    return Source(key, "Made up", X, y, 4, rows // 2, Training((32,), epochs=16, looks=2, batch=16), "made up")
+    return OverfitData(
+        key, "Made up", X, y, 4, rows // 2, NetworkTraining((32,), epochs=16, looks=2, batch=16), "made up"
+    )
 
 
 def pictures():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
-    return Source("cifar100", "Pictures", X, np.arange(20) % 5, 5, 10, Training((4, 6), epochs=1, looks=1, batch=4))
+    return OverfitData(
+        "cifar100", "Pictures", X, np.arange(20) % 5, 5, 10, NetworkTraining((4, 6), epochs=1, looks=1, batch=4)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +134,7 @@ def test_a_network_is_stopped_at_the_first_look_that_reaches_the_gap():
     first[0.0] = max((n for n, by in enumerate(over[:before]) if by <= shokri_targets.NO_GAP), default=None)
     reached = [gap for gap in gaps if first[gap] is not None]
     assert [stopped.wanted for stopped in found] == reached
-    assert {0.1, 0.2, 0.3} <= set(reached)  # this world overfits
+    assert {0.1, 0.2, 0.3} <= set(reached)  # this data set overfits
     assert 0.95 not in reached
     for stopped in found:
         epochs, train, test, network = looks[first[stopped.wanted]]
@@ -202,16 +206,16 @@ def test_an_attack_sees_only_the_half_that_it_is_not_asked_about(overfitted):
     seen, asked = watched(overfitted), []
 
     def guess(evidence, rng):  # noqa: ARG001
-        asked.append((evidence.observed[:, 0], evidence.known.observed[:, 0], evidence.beside[:, 0]))
+        asked.append((evidence.observed[:, 0], evidence.known.observed[:, 0], evidence.second[:, 0]))
         return Guesses(np.zeros(len(evidence)), np.zeros(len(evidence)))
 
-    attack = shokri_fig1.Attack("spy", "log_loss", "test", guess, beside="labels")
+    attack = shokri_fig1.Attack("spy", "log_loss", "test", guess, second="labels")
     shokri_targets.judge(attack, seen, np.random.default_rng(0))
     loss, half = seen.observed["log_loss"][:, 0], seen.sample.half
-    for number, (mine, known, beside) in enumerate(asked):
+    for number, (mine, known, second) in enumerate(asked):
         np.testing.assert_array_equal(mine, loss[half == number])
         np.testing.assert_array_equal(known, loss[half != number])
-        np.testing.assert_array_equal(beside, seen.observed["labels"][half == number, 0])
+        np.testing.assert_array_equal(second, seen.observed["labels"][half == number, 0])
 
 
 def test_shuffled_memberships_give_chance(overfitted):
@@ -285,7 +289,7 @@ def test_the_threshold_of_the_loss_is_the_best_of_all():
 
 def group(**right):
     rng = np.random.default_rng(0)
-    return Group({name: decisions(rng, share, 8000) for name, share in right.items()}, [0.0] * 4, 1)
+    return StoppedNetworks({name: decisions(rng, share, 8000) for name, share in right.items()}, [0.0] * 4, 1)
 
 
 def five(gradient=0.6, label=0.6, prediction=0.6, both=0.6, loss=0.7):

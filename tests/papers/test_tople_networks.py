@@ -1,4 +1,4 @@
-"""The experiments of tople2020, section 4.1: worlds, means over draws, the rules that decide statements, and bad settings."""
+"""The experiments of tople2020, section 4.1: sampled data, means over draws, the rules that decide statements, and bad settings."""
 
 import math
 from functools import partial
@@ -15,38 +15,38 @@ from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
-from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Effort, P, Point, Trial, draw_world
+from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Attempt, Budget, Draws, P, draw_data
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
 around = partial(deciding.around, half=0.005)
 
 
-# --- worlds -------------------------------------------------------------------------------------------------------------
+# --- sampled data -------------------------------------------------------------------------------------------------------
 
 
 def test_a_world_has_two_samples_and_as_many_test_records_for_each():
-    world = draw_world("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
-    assert [len(sample) for sample in world.samples] == [600, 600]
-    assert {law: len(records) for law, records in world.outsiders.items()} == {"P": 800, "P*": 800}
-    assert world.label not in world.columns
-    assert [world.columns[place] for place in world.parents] == ["Erk", "PKA"]
-    assert world.samples[0].X.shape[1] == len(world.columns) == len(world.levels) == 10
-    assert (world.samples[0].X != world.samples[1].X).any()
-    assert (world.outsiders["P"].X != world.strangers["P"].X).any()
+    drawn = draw_data("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
+    assert [len(sample) for sample in drawn.samples] == [600, 600]
+    assert {law: len(records) for law, records in drawn.nonmembers.items()} == {"P": 800, "P*": 800}
+    assert drawn.label not in drawn.columns
+    assert [drawn.columns[place] for place in drawn.parents] == ["Erk", "PKA"]
+    assert drawn.samples[0].X.shape[1] == len(drawn.columns) == len(drawn.levels) == 10
+    assert (drawn.samples[0].X != drawn.samples[1].X).any()
+    assert (drawn.nonmembers["P"].X != drawn.learned_nonmembers["P"].X).any()
 
 
 def test_a_world_depends_on_seed_and_draw_alone():
     one, same, other, later = (
-        draw_world("sachs", 300, laws, draw, seed)
+        draw_data("sachs", 300, laws, draw, seed)
         for laws, draw, seed in (([P, SHIFTED], 0, 0), ([SHIFTED], 0, 0), ([P, SHIFTED], 1, 0), ([P, SHIFTED], 0, 1))
     )
     for number in (0, 1):
         np.testing.assert_array_equal(one.samples[number].X, same.samples[number].X)
-    np.testing.assert_array_equal(one.outsiders["P*"].X, same.outsiders["P*"].X)
-    for world in (other, later):
-        assert (one.samples[0].X != world.samples[0].X).any()
-        assert (one.outsiders["P*"].X != world.outsiders["P*"].X).any()
+    np.testing.assert_array_equal(one.nonmembers["P*"].X, same.nonmembers["P*"].X)
+    for drawn in (other, later):
+        assert (one.samples[0].X != drawn.samples[0].X).any()
+        assert (one.nonmembers["P*"].X != drawn.nonmembers["P*"].X).any()
 
 
 def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
@@ -54,12 +54,12 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
     network = load_network("sachs")
     truth = network.tables["Akt"]
     laws = [P, tople.Law("noise 1", 1.0), SHIFTED]
-    world = draw_world("sachs", 40_000, laws, draw=0, seed=2)
-    levels = [*world.levels, len(world.classes)]
+    drawn = draw_data("sachs", 40_000, laws, draw=0, seed=2)
+    levels = [*drawn.levels, len(drawn.classes)]
     shares = []
     for law in laws:
-        records = world.outsiders[law.name]
-        counts = count_table(np.column_stack([records.X, records.y]), 10, world.parents, levels)
+        records = drawn.nonmembers[law.name]
+        counts = count_table(np.column_stack([records.X, records.y]), 10, drawn.parents, levels)
         totals = counts.sum(axis=1, keepdims=True)
         error = np.sqrt(truth * (1 - truth) / totals)
         assert (np.abs(counts / totals - truth) <= 4.5 * error + 1 / totals).all()
@@ -70,26 +70,26 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
 
 def test_no_noise_is_p():
     """The standard error of a share of 3,000 is 0.01 at most: distances of five shares stay below 0.05 if the law is one."""
-    world = draw_world("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
-    column = world.parents[0]
+    drawn = draw_data("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
+    column = drawn.parents[0]
     first, plain, shifted = (
         np.bincount(part.X[:, column], minlength=5) / len(part)
-        for part in (world.samples[0], world.outsiders["noise 0"], world.outsiders["P*"])
+        for part in (drawn.samples[0], drawn.nonmembers["noise 0"], drawn.nonmembers["P*"])
     )
     assert 0.5 * np.abs(plain - first).sum() < 0.05 < 0.5 * np.abs(shifted - first).sum()
 
 
 def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_to_find():
     """Its outputs tell the configuration of the parents: accuracy 1/2 + TV/2 of the two laws of it, control and all."""
-    world = draw_world("child", 30_000, [P, SHIFTED], draw=0, seed=0)
-    (column,) = world.parents
+    drawn = draw_data("child", 30_000, [P, SHIFTED], draw=0, seed=0)
+    (column,) = drawn.parents
     shares = [
-        np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*world.samples, world.outsiders["P*"])
+        np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*drawn.samples, drawn.nonmembers["P*"])
     ]
     best = 0.5 + 0.125 * sum(np.abs(shares[number] - shares[2]).sum() for number in (0, 1))
-    models = world.table().train(world.samples, world.classes, np.random.SeedSequence(0))
+    models = drawn.table().train(drawn.samples, drawn.classes, np.random.SeedSequence(0))
     attack = learned("probabilities", "confidences", "tree")
-    (found,) = try_membership(Pair(tuple(models), world.samples), world.outsiders["P*"], [attack], most=20_000)
+    (found,) = try_membership(Pair(tuple(models), drawn.samples), drawn.nonmembers["P*"], [attack], most=20_000)
     error = math.sqrt(best * (1 - best) / 40_000)
     assert best > 0.55
     assert found.accuracy.value == pytest.approx(best, abs=6 * error)  # of the attack, and of what it is held against
@@ -98,10 +98,13 @@ def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_
 
 
 def test_attackers_learn_from_what_the_trial_says():
-    world = draw_world("sachs", 200, [P, SHIFTED], draw=0, seed=0)
-    assert world.known(Trial("P*", SORTED)) is None
-    assert world.known(Trial("P*", SORTED, "P")) == [world.strangers["P"]]
-    assert world.known(Trial("P*", SORTED, "P and P*")) == [world.strangers["P"], world.strangers["P*"]]
+    drawn = draw_data("sachs", 200, [P, SHIFTED], draw=0, seed=0)
+    assert drawn.known(Attempt("P*", SORTED)) is None
+    assert drawn.known(Attempt("P*", SORTED, "P")) == [drawn.learned_nonmembers["P"]]
+    assert drawn.known(Attempt("P*", SORTED, "P and P*")) == [
+        drawn.learned_nonmembers["P"],
+        drawn.learned_nonmembers["P*"],
+    ]
 
 
 def test_sorted_confidences_do_not_know_the_names_of_classes():
@@ -114,7 +117,7 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
         for order in ([0, 1, 2, 3], [2, 0, 3, 1])
     )
     np.testing.assert_array_equal(one, other)
-    names = {name: Effort(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
+    names = {name: Budget(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
     assert len(set(names.values())) == 2
 
 
@@ -122,13 +125,13 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
 
 
 def plan_of(trials=(), size=400, network="sachs"):
-    return tople.Plan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
+    return tople.DrawPlan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
 
 
 def test_attacks_change_nothing_about_the_models():
     """So the models of Figure 3a are those of Figure 3b."""
-    effort = Effort(steps=20, attack_steps=10, judged=100)
-    trials = (Trial("P", tople.BOUNDED), Trial("P*", tople.TREE))
+    effort = Budget(steps=20, attack_steps=10, judged=100)
+    trials = (Attempt("P", tople.BOUNDED), Attempt("P*", tople.TREE))
     bare, attacked = (tople.look(plan_of(given), 0, effort, 0) for given in ((), trials))
     assert bare.accuracy == attacked.accuracy
     assert not bare.found
@@ -140,9 +143,9 @@ def test_attacks_change_nothing_about_the_models():
 
 
 def test_workers_and_order_change_nothing():
-    effort = Effort(steps=5, attack_steps=5, judged=80)
+    effort = Budget(steps=5, attack_steps=5, judged=80)
     steps = []
-    plans = [plan_of((Trial("P*", tople.BOUNDED),), size) for size in (200, 300)]
+    plans = [plan_of((Attempt("P*", tople.BOUNDED),), size) for size in (200, 300)]
     work = Work(SimpleNamespace(ID="test"), {}, 3, lambda *step: steps.append(step), 1)
     points = tople.over_draws(work, plans, 2, effort)
     assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
@@ -172,8 +175,8 @@ def test_the_interval_over_draws_covers():
 
 
 def test_accuracies_stay_between_zero_and_one():
-    answers = [tople.Answer({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
-    found = Point(plan_of(), answers).accuracy(TABLE, "P")
+    answers = [tople.DrawFound({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
+    found = Draws(plan_of(), answers).accuracy(TABLE, "P")
     assert (found.low, found.high) == (0.0, 1.0)
 
 
@@ -190,8 +193,8 @@ def test_a_statement_is_open_where_an_interval_holds_the_limit(high, outcome):
 
 def point_of(size, figures, readings=()):
     """A point of made-up numbers: (kind, law) to attack and control; ``readings``: other trials with theirs."""
-    found = {(kind, Trial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
-    answer = tople.Answer(
+    found = {(kind, Attempt(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
+    answer = tople.DrawFound(
         {(kind, law): around(0.8 if law != "P*" else 0.7) for kind in (TABLE, NETWORK) for law in ("S", "P", "P*")},
         {
             key: {"attack": around(one), "control": around(two), "excess": around(one - two)}
@@ -199,7 +202,7 @@ def point_of(size, figures, readings=()):
         },
         {"P": around(0.5), "P*": around(0.95)},
     )
-    return Point(plan_of(size=size, network="child"), [answer] * 3)
+    return Draws(plan_of(size=size, network="child"), [answer] * 3)
 
 
 def like_the_paper(size):
@@ -227,13 +230,13 @@ def outcomes(claims):
 
 
 def test_what_is_membership_is_told_from_what_tells_p_from_p_star():
-    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, Trial("P*", SORTED), "50K")
+    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, Attempt("P*", SORTED), "50K")
     for part in ("0.300 [0.297, 0.303]", "0.150 [0.147, 0.153]", "0.950 [0.947, 0.953]"):
         assert part in words
 
 
 def test_the_closest_reading_is_the_one_nearest_to_the_papers_numbers():
-    best = Trial("P*", UNSORTED, "P")
+    best = Attempt("P*", UNSORTED, "P")
     readings = {
         (kind, trial): ((0.79 if kind == NETWORK else 0.51) if trial == best else 0.9, 0.5)
         for kind in (NETWORK, TABLE)
@@ -277,12 +280,12 @@ def test_table_2_tries_every_addition():
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
     with pytest.raises(InputError, match="draws"):
-        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Effort(1, 1, 40))
+        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Budget(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
     with pytest.raises(InputError, match="'asia'"):
-        draw_world("asia", 100, [P], draw=0, seed=0)
-    plan = plan_of((Trial("P", tople.BOUNDED),), size=30)
+        draw_data("asia", 100, [P], draw=0, seed=0)
+    plan = plan_of((Attempt("P", tople.BOUNDED),), size=30)
     with pytest.raises(InputError, match=r"\b18\b"):
-        tople.look(plan, 0, Effort(1, 1, 40), 0)
+        tople.look(plan, 0, Budget(1, 1, 40), 0)

@@ -1,4 +1,4 @@
-"""Table 3 of tople2020 on drawn digits: who sees what, the blind attacker's ceiling, the control, and the rules that decide statements."""
+"""Table 3 of tople2020 on drawn digits: who sees what, the ceiling of the blind baseline, the control, and the rules that decide statements."""
 
 from functools import partial
 from itertools import product
@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import learned
-from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.causal.irm import IRM
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.papers import tople_tab3
+from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.papers.work import Work
 
 FEW = {
-    "size": 300, "outsiders": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,
+    "size": 300, "nonmembers": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,
     "blind_steps": 20,
 }  # fmt: skip
 TREE = {"tree": learned("probabilities", "label and confidences")}
@@ -93,7 +93,7 @@ def test_the_blind_attacker_comes_near_the_ceiling_and_not_above(label):
     dealt = tople_tab3._deal(images, digits, 1001, 4000, np.random.default_rng(1))
     members = tople_tab3._records([*dealt.own[0], *dealt.own[1]])
     network = IRM(penalty=0.0, steps=200, batch=500, rate=5e-3, widths=(32,))
-    others = tople_tab3._outsiders(dealt)
+    others = tople_tab3._nonmembers(dealt)
     best = tople_tab3.best_by_colour(label)
     error = np.sqrt(best * (1 - best) / 8000)
     found = tople_tab3._blind(network, members, others["P*"], label, np.random.default_rng(2))
@@ -119,13 +119,13 @@ class Memory:
         return Estimate(0.5, 0.5, 0.5)
 
 
-def test_a_model_that_remembers_is_found_out_and_its_control_is_a_coin():
+def test_a_model_that_remembers_is_found_and_its_control_is_a_random_guess():
     images, digits = drawn_digits()
     dealt = tople_tab3._deal(images, digits, 300, 200, np.random.default_rng(0))
     told = tople_tab3._measure(Memory(), dealt, TREE, np.random.default_rng(1))
     attack, control, excess = told.attacks["tree", "P"]
     assert attack == 1.0
-    # the control tells nothing of 100 members and 100 others, judged on two models
+    # the control tells nothing of 100 members and 100 non-members, judged on two models
     assert abs(control - 0.5) < 4 * np.sqrt(0.25 / 400)
     assert excess == pytest.approx(attack - control)
 
@@ -158,7 +158,7 @@ def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0, with_label=0.0):
         values = {figure: around(value) for figure, value in figures.items()}
         attacks = {("confidences", law): values | {"blind": around(63)} for law in ("P*", "P")}
         attacks["label and confidences", "P*"] = values | {"together": around(with_label)}
-        kinds[name] = tople_tab3.Found(around(train), around(test), attacks)
+        kinds[name] = tople_tab3.ColoredMeans(around(train), around(test), attacks)
     return kinds
 
 
@@ -185,8 +185,8 @@ def test_what_shows_membership_allows_for_all_that_is_looked_at():
     """Eight excesses: intervals at 1 - 0.05 / 8, so that one in twenty runs has any that is wrong."""
     draws = [0.001, 0.003, 0.005]
     keys = [(attacker, law) for attacker in ("confidences", "label and confidences") for law in ("P*", "P")]
-    answers = [tople_tab3.Answer((0.7, 0.6), dict.fromkeys(keys, (0.5 + draw, 0.5, draw))) for draw in draws]
-    blind = [tople_tab3.Answer((), dict.fromkeys(keys, (0.6,))) for _ in draws]
+    answers = [tople_tab3.ColoredFigures((0.7, 0.6), dict.fromkeys(keys, (0.5 + draw, 0.5, draw))) for draw in draws]
+    blind = [tople_tab3.ColoredFigures((), dict.fromkeys(keys, (0.6,))) for _ in draws]
     values = tople_tab3._over_draws(answers, blind).attacks["confidences", "P"]
     assert (values["excess"].confidence, values["together"].confidence) == (0.95, 1 - 0.05 / 8)
     assert values["excess"].value == values["together"].value == pytest.approx(0.3)

@@ -1,4 +1,4 @@
-"""Theorems 3 and 4 of tople2020: the worlds are what they say, the claims follow the intervals, and small runs hold together."""
+"""Theorems 3 and 4 of tople2020: the data follow their definitions, the claims follow the intervals, and small runs are consistent."""
 
 import math
 
@@ -41,7 +41,7 @@ def test_the_features_of_the_causal_model_are_among_all_and_hold_the_best_predic
 
 
 def test_the_ratio_is_that_of_the_sensitivities_of_every_round():
-    setting = thm3.Setting("exact", "Gaussian", "ridge", 3, 0.1)
+    setting = thm3.MoveSetting("exact", "Gaussian", "ridge", 3, 0.1)
     found = thm3._cell(setting, swaps=1, rounds=3, few=6, seed=5)
     for number in range(3):
         drawn, chosen = np.random.SeedSequence((5, 0, 6), spawn_key=(number,)).spawn(2)
@@ -58,7 +58,7 @@ def test_the_ratio_is_that_of_the_sensitivities_of_every_round():
 def found3(causes, all_features, others, spread=0.01):
     rng = np.random.default_rng(0)
     moves = np.array([causes, all_features, others]) * np.exp(spread * rng.normal(size=(10, 3)))
-    return thm3.Found(moves, np.array([[1.0, 2.0, 1.0]] * 10), (3, 9, 3))
+    return thm3.Sensitivities(moves, np.array([[1.0, 2.0, 1.0]] * 10), (3, 9, 3))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def found3(causes, all_features, others, spread=0.01):
     [((1.0, 1.0), 0.01, "yes"), ((1.0, 4.0), 0.01, "no"), ((4.0, 4.0), 0.01, "no"), ((1.0, 1.0), 9.0, "inconclusive")],
 )
 def test_the_claim_on_theorem_3_follows_the_intervals(causes, spread, outcome):
-    settings = [thm3.Setting("sampled", "Gaussian", "ridge", size, 0.1) for size in (50, 200)]
+    settings = [thm3.MoveSetting("sampled", "Gaussian", "ridge", size, 0.1) for size in (50, 200)]
     (claim,) = thm3._statements(settings, [found3(value, 2.0, 1.0, spread) for value in causes])
     assert claim.outcome == outcome
     assert len(claim.estimates) == (0 if outcome == "inconclusive" else len(set(causes)))
@@ -80,7 +80,7 @@ def test_theorem_3_on_little_data():
     for name in ("causes/all", "others/all", "bounds"):
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         assert (low.gt(0) & (low <= value) & (value <= high)).all()
-    ratios = table[table["part"] == "sampled"].set_index(["world", "size"])["causes/all"]
+    ratios = table[table["part"] == "sampled"].set_index(["data", "size"])["causes/all"]
     assert ratios["Gaussian with a sharp child", 60].min() > 1 > ratios["Sachs/Akt", 60].max()
 
 
@@ -88,8 +88,8 @@ def test_theorem_3_on_little_data():
 
 
 def test_all_laws_of_a_mixture_have_the_same_table_of_the_label():
-    effort = thm4.Effort((0.2,), 0.2, 30_000, 100, 3, 10)
-    drawn = thm4._draw(thm4.Setting("Sachs/Akt", "mixture", 5), effort, seeded(1))
+    effort = thm4.VoteEffort((0.2,), 0.2, 30_000, 100, 3, 10)
+    drawn = thm4._draw(thm4.VoteSetting("Sachs/Akt", "mixture", 5), effort, seeded(1))
     network = drawn.network
     assert len(drawn.records) == 30_000
     for codes in (drawn.records, drawn.shifted):
@@ -101,15 +101,15 @@ def test_all_laws_of_a_mixture_have_the_same_table_of_the_label():
             assert (
                 records == 0 or (np.abs(shares - row) <= 4.5 * np.sqrt(row * (1 - row) / records) + 1 / records).all()
             )
-    alone = thm4._draw(thm4.Setting("Sachs/Akt", "P", 5), effort, seeded(1))
+    alone = thm4._draw(thm4.VoteSetting("Sachs/Akt", "P", 5), effort, seeded(1))
     pka = network.place["PKA"]
     difference = np.bincount(alone.records[:, pka], minlength=3) - np.bincount(drawn.records[:, pka], minlength=3)
     assert np.abs(difference).max() > 0.05 * 30_000  # and the causes do shift
 
 
 def test_an_ensemble_sees_its_own_columns_only():
-    effort = thm4.Effort((0.2,), 0.2, 50, 20, 2, 10)
-    drawn = thm4._draw(thm4.Setting("Sachs/Akt", "P", 5), effort, seeded(2))
+    effort = thm4.VoteEffort((0.2,), 0.2, 50, 20, 2, 10)
+    drawn = thm4._draw(thm4.VoteSetting("Sachs/Akt", "P", 5), effort, seeded(2))
     widths = {name: thm4._tables(drawn, name)[1][0][0].shape for name in thm4.ENSEMBLES}
     assert widths == {
         thm4.CAUSAL: (50, 2), thm4.ON_CAUSES: (50, 6), thm4.ON_ALL: (50, 30), thm4.NETWORK: (50, 30),
@@ -128,7 +128,7 @@ def found4(causal, on_all, spread=0.01):
     centres = np.array([causal, causal, on_all, on_all, on_all, 0.5])[:, None]
     epsilon = centres * np.exp(spread * rng.normal(size=(8, 6, 1)))
     rest = rng.random((8, 6))
-    return thm4.Found(epsilon, np.full((8, 6, 1), 9.0), rest, rest, rest)
+    return thm4.VoteCosts(epsilon, np.full((8, 6, 1), 9.0), rest, rest, rest)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def found4(causal, on_all, spread=0.01):
     ],
 )
 def test_the_claim_on_theorem_4_follows_the_intervals(causal, spread, outcome):
-    effort = thm4.Effort((0.2,), 0.2, 50, 20, 2, 10)
-    settings = [thm4.Setting("Sachs/Akt", law, 5) for law in ("P", "mixture")]
+    effort = thm4.VoteEffort((0.2,), 0.2, 50, 20, 2, 10)
+    settings = [thm4.VoteSetting("Sachs/Akt", law, 5) for law in ("P", "mixture")]
     (claim,) = thm4._decide(settings, [found4(value, 2.0, spread) for value in causal], effort)["statements"]
     assert claim.outcome == outcome
 

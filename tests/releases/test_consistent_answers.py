@@ -160,11 +160,11 @@ def test_repeats_that_are_no_number_of_queries_are_refused(repeats):
 
 def test_a_comparison_averages_and_recommends_nothing_while_noise_hides_the_model():
     found = ls.compare(
-        ls.make_target(noisy(FOREST, 20.0), TRAIN, HOLDOUT), ls.defenses.LabelOnly(), retrain=False, repeats=1
+        ls.make_target(noisy(FOREST, 20.0), TRAIN, HOLDOUT), defenses=ls.defenses.LabelOnly(), retrain=False, repeats=1
     )
     assert found.recommendation.kind == "inconclusive"
     batches = ls.make_target(constant_in_batches(FOREST, 5), TRAIN, HOLDOUT)
-    assert ls.compare(batches, ls.defenses.LabelOnly(), retrain=False).recommendation.kind == "inconclusive"
+    assert ls.compare(batches, defenses=ls.defenses.LabelOnly(), retrain=False).recommendation.kind == "inconclusive"
 
 
 def test_a_model_that_refuses_single_records_is_still_found_to_depend_on_the_batch():

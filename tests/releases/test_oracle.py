@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from leakscope import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, round_digits
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, OracleAnswer, Prior, Reconstruction, round_digits
 from leakscope.releases.record_explanations import RecordExplanation, influences, leave_one_out
 
 
@@ -116,7 +116,7 @@ def foreign(points):
     """Ten records that no model ever saw: record j explains points whose first number rounds to j."""
     records = np.clip(np.round(points[:, :1]).astype(int), 0, 9)
     shown = np.unique(records)
-    return Answer(np.full(len(points), 0.5), records, None, shown, 1.0 * shown[:, None], shown % 2)
+    return OracleAnswer(np.full(len(points), 0.5), records, None, shown, 1.0 * shown[:, None], shown % 2)
 
 
 def test_the_collector_notes_each_record_at_the_query_that_revealed_it():

@@ -20,7 +20,7 @@ from leakscope.core.intervals import mean_difference, paired_auc_difference
 from leakscope.core.ranking import Ranking, Scale, split
 from leakscope.studies.attributes import attribute_inference, attributes, measures
 from leakscope.studies.attributes.columns import as_numbers, replaced
-from leakscope.studies.attributes.measures import Judgement, decide
+from leakscope.studies.attributes.measures import InferredLevels, decide
 from leakscope.studies.attributes.reading import deal
 from leakscope.studies.attributes.result import AttributeRisk, SensitiveColumn, column_claims
 
@@ -33,7 +33,7 @@ def judgement(levels, n, rng, skill=0.5):
     level = rng.choice(levels, n, p=share)
     probability = rng.dirichlet(np.ones(levels), n) + skill * np.eye(levels)[level] * rng.random((n, 1))
     probability /= probability.sum(axis=1, keepdims=True)
-    return Judgement(probability, decide(probability, share), level, np.arange(n) % 2)
+    return InferredLevels(probability, decide(probability, share), level, np.arange(n) % 2)
 
 
 def over_halves(found, figure):
@@ -256,7 +256,7 @@ def two_columns():
         return 0.2 + 0.3 * X["used"].to_numpy() + 0.1 * X["other"].to_numpy()
 
     sets = [(X[part], rng.integers(0, 2, 300)) for part in (slice(300), slice(300, None))]
-    return attributes(model, *sets, ["used", "unused"], known=["used", "other"])
+    return attributes(model, *sets, sensitive=["used", "unused"], known=["used", "other"])
 
 
 def test_claims_of_each_column_are_decided_from_its_intervals(two_columns):
@@ -274,7 +274,7 @@ def test_claims_of_each_column_are_decided_from_its_intervals(two_columns):
 
 def test_one_column_gives_the_numbers_of_the_function_for_one():
     X, y = people(200)
-    study = attributes(pipeline(X, y), None, (X, y), "sex", seed=3)
+    study = attributes(pipeline(X, y), None, (X, y), sensitive="sex", seed=3)
     assert study.findings == of_sex(seed=3).findings
     assert study.warnings == ()
 
@@ -353,6 +353,6 @@ def test_bad_input_is_refused_in_one_sentence(change, name):
 
 
 def test_pictures_and_other_sees_are_refused():
-    X, y = np.zeros((50, 3, 3)), np.zeros(50)
+    X, y = np.zeros((50, 3, 3)), np.arange(50) % 2
     check_refused(lambda: attribute_inference(lambda X: X[:, 0, 0], X, y, 0), r"\(3,\s3\)")
     check_refused(lambda: inversion("loss"), "'loss'")

@@ -71,7 +71,7 @@ def test_model_that_remembers_is_told_from_one_that_does_not():
     data = pd.DataFrame({"cause": rng.integers(2, size=1200), "other": rng.normal(size=1200)})
     data["label"] = np.where(rng.random(1200) < 0.2 + 0.6 * data["cause"], "yes", "no")
     found = causal.study(
-        data, "label", parents=["cause"], model=KNeighborsClassifier(1), draws=2, attacks=LOSS, noise=False
+        data, "label", causes=["cause"], model=KNeighborsClassifier(1), draws=2, attacks=LOSS, noise=False
     )
     nearest, table = found.model("KNeighborsClassifier on all columns"), found.models[0]
     # It is always right on its own records; on others it meets a neighbour with a label of its own: right with probability
@@ -134,7 +134,7 @@ def test_regression_on_chosen_features():
     cause, noise = rng.normal(size=(2, 1500))
     data = pd.DataFrame({"cause": cause, "value": 2 * cause + noise})
     data["symptom"] = data["value"] + 0.1 * rng.normal(size=1500)
-    found = causal.study(data, "value", parents=["cause"], model="ridge", draws=3)
+    found = causal.study(data, "value", causes=["cause"], model="ridge", draws=3)
     causes, everything = found.models
     assert causes.name == "ridge on the causes"
     # 1 - Var(noise)/Var(value) = 1 - 1/5
@@ -228,19 +228,19 @@ def test_pool_is_a_mean_of_ends():
 
 
 REFUSED = {
-    "two sources": ({"graph": garden(), "parents": ["rain"]}, "environments"),
+    "two sources": ({"graph": garden(), "causes": ["rain"]}, "environments"),
     "no source": ({}, "environments"),
     "no parents in the graph": ({"graph": garden(), "label": "season"}, "season"),
     "unknown label": ({"graph": garden(), "label": "snow"}, "snow"),
-    "unknown parent": ({"data": people(400), "parents": ["snow"]}, "snow"),
-    "text for a list": ({"data": people(400), "parents": "rain"}, "parents"),
-    "no data": ({"parents": ["rain"]}, "data"),
+    "unknown parent": ({"data": people(400), "causes": ["snow"]}, "snow"),
+    "text for a list": ({"data": people(400), "causes": "rain"}, "causes"),
+    "no data": ({"causes": ["rain"]}, "data"),
     "unknown shift": ({"graph": garden(), "shift": "sideways"}, "shift"),
     "negative noise": ({"graph": garden(), "shift": -1.0}, "noise"),
-    "shift without a graph": ({"data": people(400), "parents": ["rain"], "shift": 0.5}, "shift"),
+    "shift without a graph": ({"data": people(400), "causes": ["rain"], "shift": 0.5}, "shift"),
     "no draws": ({"graph": garden(), "draws": 0}, "draws"),
     "few rows": ({"graph": garden(), "rows": 10}, "rows"),
-    "few records": ({"data": people(200), "parents": ["rain"]}, "360"),
+    "few records": ({"data": people(200), "causes": ["rain"]}, "360"),
     "unknown model": ({"graph": garden(), "model": "oracle"}, "model"),
     "model for numbers": ({"graph": garden(), "model": "ridge"}, "ridge"),
     "too many wrong": ({"graph": garden(), "wrong": 9}, "wrong.*9"),
@@ -251,15 +251,15 @@ REFUSED = {
     "worlds of environments": ({"data": people(400), "environments": "site", "draws": 3}, "draws"),
     "unknown environment": ({"data": people(400), "environments": "site", "draws": None}, "site"),
     "one environment": ({"data": people(400).assign(site="a"), "environments": "site", "draws": None}, "environment"),
-    "constant column": ({"data": people(400).assign(same="a"), "parents": ["rain"]}, "same"),
-    "duplicate columns": ({"data": people(400).rename(columns={"boots": "rain"}), "parents": ["rain"]}, "rain"),
-    "constant number": ({"data": people(400).assign(flood=0.5), "parents": ["rain"], "model": "ridge"}, "'flood'"),
-    "a parent that is the label": ({"data": people(400), "parents": ["flood"]}, "flood"),
+    "constant column": ({"data": people(400).assign(same="a"), "causes": ["rain"]}, "same"),
+    "duplicate columns": ({"data": people(400).rename(columns={"boots": "rain"}), "causes": ["rain"]}, "rain"),
+    "constant number": ({"data": people(400).assign(flood=0.5), "causes": ["rain"], "model": "ridge"}, "'flood'"),
+    "a parent that is the label": ({"data": people(400), "causes": ["flood"]}, "flood"),
     "graph of another kind": ({"graph": 5}, "graph"),
     "attacks by name": ({"graph": garden(), "rows": 200, "attacks": "loss"}, "attacks"),
     "task": ({"graph": garden(), "task": "foo"}, "task"),
     "shift of environments": ({"data": people(400).assign(site="a"), "environments": "site", "shift": 1.0}, "shift"),
-    "lists in cells": ({"data": people(400).assign(many=[[1]] * 400), "parents": ["rain"]}, "'many'"),
+    "lists in cells": ({"data": people(400).assign(many=[[1]] * 400), "causes": ["rain"]}, "'many'"),
     "confidence": ({"graph": garden(), "confidence": 2}, "confidence"),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_a_comparison_sees_the_same_leak_for_one_class():
     train, holdout = screening(1500, seed=1)
     fit = remember_the_ill_among_errors
     target = ls.make_target(fit(*train), train, holdout, fit=fit, classes=["cancer", "healthy"])
-    found = ls.compare(target, ls.defenses.LabelOnly(), references=0, workers=1)
+    found = ls.compare(target, defenses=ls.defenses.LabelOnly(), references=0, workers=1)
     assert found.as_it_is.risk.auc.low <= 0.5
     assert found.recommendation.kind not in ("nothing_to_lower", "inconclusive")
 

@@ -1,4 +1,4 @@
-"""The comparison as a whole: known-answer worlds, prices by hand, claims that hold and claims that are broken."""
+"""The comparison as a whole: known-answer worlds, utility by hand, claims that hold and claims that are broken."""
 
 # ruff: noqa: ARG001, ARG002  # the interface of a defense asks for more than these toys use
 
@@ -73,10 +73,10 @@ def know_nobody(X: Any, y: Any, rng: np.random.Generator) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return ls.compare(tree_target(), [LabelOnly(), Rounding([1]), Mechanism(know_nobody)], references=4)
+    return ls.compare(tree_target(), defenses=[LabelOnly(), Rounding([1]), Mechanism(know_nobody)], references=4)
 
 
-def test_a_model_that_knows_nobody_has_no_risk_and_its_price_is_known(found: Comparison) -> None:
+def test_a_model_that_knows_nobody_has_no_risk_and_its_utility_is_known(found: Comparison) -> None:
     version = found["mechanism 1"]
     assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
     assert found.claim("risk_lowered", version="mechanism 1").outcome == "yes"
@@ -94,10 +94,10 @@ def test_masking_confidences_of_a_tree_hides_nothing(found: Comparison) -> None:
         assert found[name].main.change.value == 0
 
 
-def test_prices_are_those_of_the_defended_model_itself() -> None:
+def test_utilities_are_those_of_the_defended_model_itself() -> None:
     train, holdout = people(200)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, Rounding([1]), references=0, retrain=False)
+    found = ls.compare(target, defenses=Rounding([1]), references=0, retrain=False)
     model = apply(Rounding([1]), target, 1).model
     answers = model.predict(holdout[0])
     version = found["round 1"]
@@ -118,7 +118,7 @@ def test_the_model_as_it_is_has_the_risk_that_an_audit_finds(trainable: bool, op
     classes = None if trainable else [0, 1]
     audited = ls.audit(given, train, holdout, classes=classes, **options)
     target = ls.make_target(given, train, holdout, classes=classes)
-    compared = ls.compare(target, Rounding([1]), **options).as_it_is
+    compared = ls.compare(target, defenses=Rounding([1]), **options).as_it_is
     assert_same(compared, audited.risks)
 
 
@@ -135,7 +135,7 @@ def test_explanations_have_the_risk_that_an_audit_finds(references: int) -> None
     model = LogisticRegression().fit(*train)
     audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
     target = ls.make_target(model, train, holdout)
-    compared = ls.compare(target, Rounding([1]), explanations=["gradient"], **options).as_it_is
+    compared = ls.compare(target, defenses=Rounding([1]), explanations=["gradient"], **options).as_it_is
     explained = [risk for risk in audited.risks if risk.release == "gradient"]
     assert len(explained) == (4 if references else 3)
     assert_same(compared, explained)
@@ -144,7 +144,7 @@ def test_explanations_have_the_risk_that_an_audit_finds(references: int) -> None
 def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
     defenses = [Rounding([1]), Mechanism(know_nobody)]
     runs = [
-        ls.compare(tree_target(60), defenses, references=2, seed=seed, workers=workers).as_dict()
+        ls.compare(tree_target(60), defenses=defenses, references=2, seed=seed, workers=workers).as_dict()
         for seed, workers in ((3, 1), (3, 2), (4, 1))
     ]
     for document in runs:
@@ -162,10 +162,10 @@ def test_versions_share_models_unless_their_training_is_defended() -> None:
 
     toy = lookup(n=60)
     target = ls.make_target(toy.model, toy.train, toy.holdout, fit=fit)
-    ls.compare(target, [Rounding([0, 1, 2]), LabelOnly()], references=4, workers=1)
+    ls.compare(target, defenses=[Rounding([0, 1, 2]), LabelOnly()], references=4, workers=1)
     assert trained == [45] * 4 + [30] * 2 + [60] * 4  # folds, halves and references, once
     trained.clear()
-    ls.compare(toy_target(60), Mechanism(fit), references=2, workers=1)
+    ls.compare(toy_target(60), defenses=Mechanism(fit), references=2, workers=1)
     assert trained == [60] + [45] * 4 + [30] * 2 + [60] * 2  # the version itself, folds, halves and two references
 
 
@@ -173,7 +173,7 @@ def test_versions_share_models_unless_their_training_is_defended() -> None:
 
 
 def test_the_guarantee_of_a_model_that_forgets_nothing_is_refuted() -> None:
-    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=Guarantee(1.0)), references=0)
+    found = ls.compare(toy_target(300), defenses=Mechanism(forget_nothing, claim=Guarantee(1.0)), references=0)
     version = found["mechanism 1"]
     assert version.guarantee_status == "refuted"
     assert version.epsilon.value > 1.0
@@ -185,7 +185,7 @@ def test_the_guarantee_of_a_model_that_forgets_nothing_is_refuted() -> None:
 
 
 def test_a_guarantee_that_holds_is_not_refuted() -> None:
-    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=Guarantee(0.1)), references=0)
+    found = ls.compare(toy_target(300), defenses=Mechanism(know_nobody, claim=Guarantee(0.1)), references=0)
     assert found["mechanism 1"].guarantee_status == "not refuted"
     assert found["mechanism 1"].epsilon.value <= 0.1
     assert found.claim("guarantee_refuted", version="mechanism 1").outcome == "no"
@@ -219,7 +219,9 @@ def test_randomised_response_is_refuted_for_swaps_and_not_for_added_records() ->
     target = ls.make_target(RandomisedResponse()(*train, rng), train, holdout, fit=RandomisedResponse())
     claims = [Guarantee(1.0, neighbours="added or removed"), Guarantee(1.0, neighbours="swap")]
     found = ls.compare(
-        target, [Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)], references=0
+        target,
+        defenses=[Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)],
+        references=0,
     )
     assert [version.guarantee_status for version in found.compared] == ["none", "not refuted", "refuted"]
     assert 1.5 < found.compared[1].epsilon.value <= 2.0  # nearly all of it is found
@@ -233,7 +235,7 @@ def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
 
     train, holdout = people(400, shift=3.0)
     target = ls.make_target(replace(constant_model(), predict=_by_first_column), train, holdout, fit=fixed)
-    version = ls.compare(target, Mechanism(fixed, claim=Guarantee(0.5)), references=0)["mechanism 1"]
+    version = ls.compare(target, defenses=Mechanism(fixed, claim=Guarantee(0.5)), references=0)["mechanism 1"]
     assert version.epsilon.value > 0.5
     assert version.guarantee_status == "in doubt"
 
@@ -247,7 +249,7 @@ def test_nothing_is_recommended_where_the_records_differ_by_themselves() -> None
     """Labels alone show less of the shift, and so a lower AUC: but nothing of it is the model's doing."""
     train, holdout = people(600, shift=1.0)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, LabelOnly(), references=0)
+    found = ls.compare(target, defenses=LabelOnly(), references=0)
     assert found.as_it_is.risk.auc.low > 0.5
     assert found.recommendation.kind == "inconclusive"
     assert found.warnings[0] == found.recommendation.doubt
@@ -262,7 +264,7 @@ def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None
     double = {"train": train, "holdout": holdout}
     double[side] = tuple(np.repeat(part, 2, axis=0) for part in double[side])  # type: ignore[assignment]
     model = DecisionTreeClassifier(random_state=0).fit(*double["train"])
-    found = ls.compare(ls.make_target(model, double["train"], double["holdout"]), LabelOnly(), references=0)
+    found = ls.compare(ls.make_target(model, double["train"], double["holdout"]), defenses=LabelOnly(), references=0)
     assert found.as_it_is.epsilon.value == 0
 
 
@@ -271,7 +273,7 @@ def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None
 
 def test_a_defense_that_costs_nothing_is_recommended() -> None:
     """The lookup table is as good as a coin on others: a constant model is as good, and knows nobody."""
-    found = ls.compare(toy_target(400), Mechanism(know_nobody), references=2, price=0.2)
+    found = ls.compare(toy_target(400), defenses=Mechanism(know_nobody), references=2, utility_loss=0.2)
     assert (found.recommendation.kind, found.recommendation.version) == ("use", "mechanism 1")
     assert found["as it is"].dominated_by == "mechanism 1"
     for code in ("recommended", "risk_lowered", "utility_kept"):
@@ -280,7 +282,7 @@ def test_a_defense_that_costs_nothing_is_recommended() -> None:
 
 def test_without_references_nothing_is_recommended() -> None:
     """Label-only hides a tree's training records from simple attacks; the attack that knows the defense was not run."""
-    found = ls.compare(toy_target(400), Mechanism(know_nobody), references=0, price=0.2)
+    found = ls.compare(toy_target(400), defenses=Mechanism(know_nobody), references=0, utility_loss=0.2)
     assert found.claim("recommended").outcome == "inconclusive"
     decided = found.recommendation
     assert (decided.kind, decided.version, decided.candidate) == ("untested", None, "mechanism 1")
@@ -296,7 +298,7 @@ def test_a_costly_defense_is_not_recommended(found: Comparison) -> None:
 def test_where_nothing_leaks_there_is_nothing_to_lower() -> None:
     train, holdout = people(400)
     target = ls.make_target(constant_model(), train, holdout, fit=know_nobody)
-    assert ls.compare(target, Rounding([1]), references=0).recommendation.kind == "nothing_to_lower"
+    assert ls.compare(target, defenses=Rounding([1]), references=0).recommendation.kind == "nothing_to_lower"
 
 
 def test_groups_have_their_own_change_of_utility() -> None:
@@ -304,7 +306,7 @@ def test_groups_have_their_own_change_of_utility() -> None:
     town = [np.where(np.arange(400) % 4 == 0, "small town", "city") for _ in range(2)]
     model = DecisionTreeClassifier(random_state=0).fit(*train)
     target = ls.make_target(model, train, holdout, groups=tuple(pd.DataFrame({"town": levels}) for levels in town))
-    version = ls.compare(target, Mechanism(know_nobody), references=0)["mechanism 1"]
+    version = ls.compare(target, defenses=Mechanism(know_nobody), references=0)["mechanism 1"]
     by_level = {group.level: group for group in version.groups}
     assert set(by_level) == {"small town", "city"}
     rows = town[1] == "small town"
@@ -318,7 +320,9 @@ def test_what_cannot_change_changes_by_exactly_nothing() -> None:
     """Label-only keeps every label; an explanation that is cut keeps every answer."""
     train, holdout = people(60)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, [LabelOnly(), "top-features"], explanations=["gradient"], references=0, retrain=False)
+    found = ls.compare(
+        target, defenses=[LabelOnly(), "top-features"], explanations=["gradient"], references=0, retrain=False
+    )
     accuracy, log_loss, _ = found["label-only"].utility.values()
     assert (accuracy.change.low, accuracy.change.high) == (0, 0)
     assert log_loss.change.low < log_loss.change.high
@@ -331,7 +335,7 @@ def test_a_model_of_labels_has_defended_versions_of_labels() -> None:
 
     train, holdout = people(150)
     target = ls.make_target(LinearSVC().fit(*train), train, holdout)
-    found = ls.compare(target, ls.defenses.ParameterNoise([4.0]), references=2)
+    found = ls.compare(target, defenses=ls.defenses.ParameterNoise([4.0]), references=2)
     model = apply(ls.defenses.ParameterNoise([4.0]), target, 4.0).model
     assert set(np.unique(model.predict(holdout[0]))) == {0.0, 1.0}
     wrong = 1 - found["parameter-noise 4"].main.value.value
@@ -343,7 +347,7 @@ def test_two_variants_of_a_defense_have_names_of_their_own() -> None:
     train, holdout = people(100)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     noise = ls.defenses.ParameterNoise
-    found = ls.compare(target, [noise([1.0]), noise([1.0], noise="laplace")], references=0, retrain=False)
+    found = ls.compare(target, defenses=[noise([1.0]), noise([1.0], noise="laplace")], references=0, retrain=False)
     names = ["as it is", "parameter-noise 1", "parameter-noise 1, noise=laplace"]
     assert [version.name for version in found.compared] == names
 
@@ -354,7 +358,7 @@ def test_an_answer_that_hides_the_label_is_not_attacked_by_labels() -> None:
         def defend(self, target: Target, setting: Any) -> Defended:
             return Defended(answers=lambda answers: np.full_like(answers, 0.5))
 
-    found = ls.compare(tree_target(150), Silent(None), references=0)
+    found = ls.compare(tree_target(150), defenses=Silent(None), references=0)
     version = found["mechanism 1"]
     assert "label_stability" not in [attacked.release for attacked in version.attacks]
     assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
@@ -366,7 +370,7 @@ def test_records_that_cannot_be_encoded_are_told_beside_the_others() -> None:
     X = rng.choice(["u", "v", "w"], size=(80, 2)).astype(object)
     y = rng.integers(0, 2, 80)
     target = ls.make_target(_half, (X[:40], y[:40]), (X[40:], y[40:]), classes=[0, 1], fit=lambda X, y, rng: _half)
-    found = ls.compare(target, [LabelOnly(), "dp-sgd", "adversarial"], references=0, retrain=False)
+    found = ls.compare(target, defenses=[LabelOnly(), "dp-sgd", "adversarial"], references=0, retrain=False)
     assert [refused.attack for refused in found.not_run] == ["dp-sgd", "adversarial"]
 
 
@@ -380,7 +384,7 @@ def _half(X: Any) -> Any:
 def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None:
     train, holdout = people(100)
     target = ls.make_target(_by_first_column, train, holdout, classes=[0, 1])
-    found = ls.compare(target, [Rounding([1]), "l2"])
+    found = ls.compare(target, defenses=[Rounding([1]), "l2"])
     assert [version.name for version in found.compared] == ["as it is", "round 1"]
     assert [refused.attack for refused in found.not_run] == ["l2"]
     assert found.as_it_is.control_kind == "permuted"
@@ -394,7 +398,7 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
         (["no-such"], {}, "'no-such'"),
         ([42], {}, "int"),
         ([Rounding([1]), Rounding([1])], {}, "round"),
-        (["round"], {"price": 2}, "price"),
+        (["round"], {"utility_loss": 2}, "utility_loss"),
         (["round"], {"references": 3}, "references"),
         (["round"], {"budget": 0}, "budget"),
         (["round"], {"budget": 1, "retrain": False}, "budget"),
@@ -405,12 +409,12 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
 )
 def test_wrong_input_is_refused(defenses: Any, options: Any, names: str) -> None:
     with pytest.raises(InputError, match=names):
-        ls.compare(toy_target(60), defenses, **options)
+        ls.compare(toy_target(60), defenses=defenses, **options)
 
 
 def test_a_target_and_a_known_version_are_asked_for(found: Comparison) -> None:
-    with pytest.raises(InputError, match="make_target"):
-        ls.compare("model.skops", ["round"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pass a Target"):
+        ls.compare("model.skops", defenses=["round"])
     with pytest.raises(InputError, match="'nope'"):
         found["nope"]
 

@@ -15,9 +15,16 @@ from leakscope.evaluation.results import Largest, Verdict
 from leakscope.report.document import Table, walk
 from leakscope.report.documents import comparison, document
 from leakscope.studies.compare.claims import comparison_claims, recommend
-from leakscope.studies.compare.combining import Rivals
+from leakscope.studies.compare.combining import RivalVersions
 from leakscope.studies.compare.paired import PairedAucs
-from leakscope.studies.compare.result import Attacked, Comparison, GroupUtility, Measured, Recommendation, Version
+from leakscope.studies.compare.result import (
+    AttackOnVersion,
+    Comparison,
+    GroupUtility,
+    MetricChange,
+    Recommendation,
+    Version,
+)
 
 # (name, AUC, accuracy, guarantee, ε shown by attacks, status of the guarantee, significantly dominated by)
 VERSIONS: tuple[tuple[str, float, float, Guarantee | None, float, str, str | None], ...] = (
@@ -54,8 +61,8 @@ def _version(
     first, lost = name == "as it is", accuracy - VERSIONS[0][2]
     change = exact(0.0) if first else around(lost, 0.004)
     risk = around(auc, 0.02)
-    attacks = [Attacked(attack, "labels", risk, {}, around(0.5, 0.02), knows) for attack, knows in (("tree", ""), ("lira", "references"))]  # type: ignore[arg-type]  # fmt: skip
-    faithful = Measured(
+    attacks = [AttackOnVersion(attack, "labels", risk, {}, around(0.5, 0.02), knows) for attack, knows in (("tree", ""), ("lira", "references"))]  # type: ignore[arg-type]  # fmt: skip
+    faithful = MetricChange(
         "faithfulness of gradient", "more", around(0.4, 0.03), exact(0.0) if first else around(-0.04, 0.01)
     )
     return Version(
@@ -63,7 +70,7 @@ def _version(
         changes="nothing" if first else "training", risk=Largest(risk, around(2 * auc - 1, 0.03), risk, {}),
         strongest="lira on labels", control=around(0.5, 0.02), control_kind="never trained", attacks=tuple(attacks),
         risk_change=None if first else around(auc - VERSIONS[0][1], 0.02),
-        utility={"accuracy": Measured("accuracy", "more", around(accuracy, 0.009), change)},
+        utility={"accuracy": MetricChange("accuracy", "more", around(accuracy, 0.009), change)},
         groups=(GroupUtility("race", "small", 60, "accuracy", "more", around(accuracy, 0.01), change),),
         faithfulness=(faithful,) if explained else (), retrained=None, guarantee=guarantee, epsilon=exact(epsilon),
         guarantee_status=status, notes=(), dominated_by=by, significantly_dominated_by=by, pareto_optimal=by is None,
@@ -73,12 +80,14 @@ def _version(
 # --- dominance --------------------------------------------------------------------------------------------------------
 
 
-def rivals(risks: Any, qualities: Any, limits: Any = (0.01,), alike: Any = None, deviation: float = 0.01) -> Rivals:
+def rivals(
+    risks: Any, qualities: Any, limits: Any = (0.01,), alike: Any = None, deviation: float = 0.01
+) -> RivalVersions:
     """Versions with one attack each, all differences of risk with the same standard error; a number is a quality of 400 records."""
     count, noise = len(risks), np.random.default_rng(0).normal(0, 0.01, 400)
     paired = PairedAucs(np.array(risks), deviation * (1 - np.eye(count)), 2.0, 1e-4, 0.95, 400)
     values = [[one + noise] if np.isscalar(one) else one for one in qualities]
-    return Rivals(paired, [[place] for place in range(count)], values, 0.05, limits, alike or range(count))
+    return RivalVersions(paired, [[place] for place in range(count)], values, 0.05, limits, alike or range(count))
 
 
 def test_dominance_by_values_and_by_intervals():
@@ -135,7 +144,7 @@ LOWER, KEPT = (-0.1, -0.2, -0.05), (0.0, -0.005, 0.005)
 def test_a_version_is_recommended_only_if_intervals_allow_it(lowered, lost, options, kind):
     explained, references = options.pop("explained", False), options.pop("references", True)
     first, other = sample_comparison(versions=2, explained=explained).compared
-    utility = {"accuracy": Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*lost))}
+    utility = {"accuracy": MetricChange("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*lost))}
     attacks = other.attacks if references else other.attacks[:1]
     status, limit = options.pop("status", "none"), options.pop("limit", 0.01)
     other = replace(other, risk_change=Estimate(*lowered), utility=utility, guarantee_status=status, attacks=attacks)

@@ -37,7 +37,7 @@ def compare(counted: Counted | None = None, **options: Any) -> Comparison:
     counted = counted or Counted()
     target = ls.make_target(lookup_model(*TRAIN), TRAIN, HOLDOUT, fit=counted.named("own", lookup_model))
     defenses = [Mechanism(counted.named("constant", lambda X, y: constant_model())), Rounding([1])]
-    return ls.compare(target, defenses, workers=1, **options)
+    return ls.compare(target, defenses=defenses, workers=1, **options)
 
 
 def comparable(found: Comparison) -> Any:
@@ -100,7 +100,7 @@ def test_a_defense_that_fails_is_left_out_of_later_rounds() -> None:
 
     target = ls.make_target(lookup_model(*TRAIN), TRAIN, HOLDOUT, fit=counted.named("own", lookup_model))
     defenses = [Mechanism(counted.named("failing", fail)), Rounding([1])]
-    found = ls.compare(target, defenses, workers=1, references=4, budget=1e9)
+    found = ls.compare(target, defenses=defenses, workers=1, references=4, budget=1e9)
     assert [version.name for version in found.compared] == ["as it is", "round 1"]
     assert [one.attack for one in found.not_run] == ["mechanism 1"]
     assert counted.trained == ["own"] * 8 + ["failing"] + ["own"] * 2
@@ -131,6 +131,6 @@ def test_trainings_of_rounds_are_in_the_cache(tmp_path: Any) -> None:
     for options in ({"references": 4, "budget": 1e-9}, {"references": 4}, {"references": 6, "budget": 1e9}):
         learner = Learner()
         target = ls.make_target(lookup_model(*TRAIN), TRAIN, HOLDOUT, fit=learner)
-        ls.compare(target, Rounding([1]), workers=1, cache=tmp_path, **options)
+        ls.compare(target, defenses=Rounding([1]), workers=1, cache=tmp_path, **options)
         trained.append(learner.trained)
     assert trained == [8, 2, 2]

@@ -1,11 +1,17 @@
-"""The price of a defense: every metric by hand, and intervals that cover."""
+"""The utility of a defended model: every metric by hand, and intervals that cover."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from leakscope.data.small_groups import pool_levels
-from leakscope.studies.compare.utility import Quality, calibration_error, change_of_shares, price, price_by_group
+from leakscope.studies.compare.utility import (
+    Quality,
+    calibration_error,
+    change_of_shares,
+    utility_by_group,
+    utility_changes,
+)
 
 ANSWERS = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
 LABELS = np.array([0, 0, 1, 1])
@@ -30,12 +36,12 @@ def test_changes_are_paired() -> None:
     second = first.copy()
     second[0] = second[0, ::-1]
     one, other = (Quality(answers, labels, "classification") for answers in (first, second))
-    accuracy = price(other, one, 0.95, 0.95)["accuracy"]
+    accuracy = utility_changes(other, one, 0.95, 0.95)["accuracy"]
     assert accuracy.metric == "accuracy"
     assert accuracy.change.value == pytest.approx(1 / 1000)
     unpaired = accuracy.value.high - accuracy.value.low
     assert accuracy.change.high - accuracy.change.low < unpaired / 5
-    same = price(Quality(first.copy(), labels, "classification"), one, 0.95, 0.95)["accuracy"].change
+    same = utility_changes(Quality(first.copy(), labels, "classification"), one, 0.95, 0.95)["accuracy"].change
     assert same.value == 0
     assert 0 < same.high < 0.01  # as good on these records, not on all
 
@@ -44,7 +50,7 @@ def test_gain_turns_losses_round() -> None:
     labels = np.array([0, 1, 0, 1])
     one = Quality(np.full((4, 2), 0.5), labels, "classification")
     sure = Quality(np.column_stack([1 - labels, labels]) * 0.8 + 0.1, labels, "classification")
-    loss = price(sure, one, 0.95, 0.95)["log-loss"]
+    loss = utility_changes(sure, one, 0.95, 0.95)["log-loss"]
     assert loss.metric == "log-loss"
     assert loss.change.value < 0 < loss.gain.value
     assert loss.gain.low == -loss.change.high
@@ -80,7 +86,7 @@ def test_groups_by_hand_and_small_ones_together() -> None:
     worse = right.copy()
     worse[60:100] = worse[60:100, ::-1]  # the second group is got wrong
     level = np.array(["big"] * 60 + ["small"] * 40, dtype=object)
-    found = price_by_group(
+    found = utility_by_group(
         Quality(worse, labels, "classification"), Quality(right, labels, "classification"),
         {"town": pool_levels(level)}, 0.95, 0.95, {},
     )  # fmt: skip

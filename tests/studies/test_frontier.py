@@ -49,7 +49,7 @@ class Tellingly(torch.nn.Module):
 def telling():
     train, holdout = people(n=200)
     settings = ["gradient", "gradient:normalised", "gradient:noise=5.0", "gradient:digits=2"]
-    return frontier(Tellingly(train[0]), train, holdout, settings, outputs="logits", records=150)
+    return frontier(Tellingly(train[0]), train, holdout, explanations=settings, outputs="logits", records=150)
 
 
 def outcomes(found, code="explanation_adds"):
@@ -81,7 +81,7 @@ def test_where_explanations_add_nothing_no_claim_says_so():
     """Of a logistic regression every explanation is a function of the probability, but for the record itself."""
     train, holdout = people(n=200)
     model = LogisticRegression().fit(*train)
-    found = frontier(model, train, holdout, ["gradient", "gradient_x_input:top=2"], records=100)
+    found = frontier(model, train, holdout, explanations=["gradient", "gradient_x_input:top=2"], records=100)
     assert "yes" not in outcomes(found).values()
     assert all(one.control is not None for one in found.explanations)
     assert not any(claim.code == "recommended" for claim in found.claims)
@@ -124,7 +124,7 @@ def test_settings_that_a_model_refuses_are_listed_with_the_reason():
     train, holdout = people(n=60)
     torch.manual_seed(0)
     odd = Written(lambda net, x: torch.logcumsumexp(net.layer(x), dim=1), layer=torch.nn.Linear(6, 2))
-    found = frontier(odd, train, holdout, ["gradient", "lrp"], outputs="logits", records=30)
+    found = frontier(odd, train, holdout, explanations=["gradient", "lrp"], outputs="logits", records=30)
     assert [one.name for one in found.explanations] == ["gradient"]
     assert [item.release for item in found.not_run] == ["lrp"]
 
@@ -134,7 +134,7 @@ def test_regression_comes_beside_its_predictions():
     rng = np.random.default_rng(3)
     y, z = (part @ np.arange(1.0, 7.0) + rng.normal(size=60) for part in (X, other))
     model = LinearRegression().fit(X, y)
-    found = frontier(model, (X, y), (other, z), FeatureExplanation("gradient_x_input"), retrain=False)
+    found = frontier(model, (X, y), (other, z), explanations=FeatureExplanation("gradient_x_input"), retrain=False)
     assert found.beside == "predictions"
     assert found.settings["output"] == "value"
     assert found.explanations[0].faithfulness.infidelity.high < 1e-6
@@ -163,7 +163,7 @@ def test_the_same_seed_gives_the_same():
     train, holdout = people(n=40)
     model = LogisticRegression().fit(*train)
     first, again = (
-        frontier(model, train, holdout, ["smoothgrad"], records=20, retrain=False, seed=7).explanations
+        frontier(model, train, holdout, explanations=["smoothgrad"], records=20, retrain=False, seed=7).explanations
         for _ in range(2)
     )
     assert first == again
@@ -216,7 +216,7 @@ def quick(folder, *more, model="model.skops"):
 
 
 def test_the_command_prints_and_writes(folder, tmp_path, capsys):
-    more = ("--explanations", "gradient, gradient:top=1", "--records", "50", "--out", tmp_path / "out")
+    more = ("--releases", "gradient, gradient:top=1", "--records", "50", "--out", tmp_path / "out")
     assert run(*quick(folder, *more, "--json")) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "frontier"
     found = ls.load(tmp_path / "out")
@@ -228,8 +228,8 @@ def test_the_command_prints_and_writes(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "model", "named"),
     [
-        (("--explanations", "gradient:size=3"), "model.skops", "'size'"),
-        (("--explanations", ","), "model.skops", "--explanations"),
+        (("--releases", "gradient:size=3"), "model.skops", "'size'"),
+        (("--releases", ","), "model.skops", "--releases"),
         (("--records", "0"), "model.skops", "records"),
         (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "DecisionTreeClassifier"),
         ((), "none.skops", "none.skops"),
@@ -247,7 +247,7 @@ def test_leakage_is_that_of_an_audit_with_the_same_references(references):
     train, holdout = people(n=60)
     model = LogisticRegression().fit(*train)
     options = {"references": references, "workers": 1, "seed": 3}
-    found = frontier(model, train, holdout, ["gradient"], records=20, **options)
+    found = frontier(model, train, holdout, explanations=["gradient"], records=20, **options)
     audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
     assert found.settings["references"] == (4 if references is None else 0)
     assert found.explanations[0].auc == audited.extras[0].auc
@@ -257,8 +257,8 @@ def test_leakage_is_that_of_an_audit_with_the_same_references(references):
 def test_leakage_is_beside_what_is_released_anyway():
     sets = people(n=150, features=4)
     model = LogisticRegression().fit(*sets[0])
-    found = frontier(model, *sets, ["gradient"], beside="labels", retrain=False, records=20)
+    found = frontier(model, *sets, explanations=["gradient"], beside="labels", retrain=False, records=20)
     assert found.beside == "labels"
     assert found.claims[0].subject["beside"] == "labels"
     with pytest.raises(InputError, match="beside"):
-        frontier(model, *sets, ["gradient"], beside="predictions", retrain=False)
+        frontier(model, *sets, explanations=["gradient"], beside="predictions", retrain=False)

@@ -97,7 +97,7 @@ def comparison(word: str = "") -> Result:
     (X, y, _, _), (Xh, yh, _, _) = people(word, 0), people(word, 1)
     model = pipeline(word, LogisticRegression(C=100)).fit(X, y)
     target = ls.make_target(model, (X, y), (Xh, yh))
-    return ls.compare(target, ["l2", "round", "label-only"], references=2, workers=1)
+    return ls.compare(target, defenses=["l2", "round", "label-only"], references=2, workers=1)
 
 
 @cache
@@ -122,7 +122,7 @@ def attributes_of(word: str = "") -> Result:
     """Attribute inference of one column."""
     X, y, _, _ = people(word, 0)
     model = pipeline(word, DecisionTreeClassifier(random_state=0)).fit(X, y)
-    return attributes(model, None, (X, y), [f"sex{word}"])
+    return attributes(model, None, (X, y), sensitive=[f"sex{word}"])
 
 
 @cache
@@ -130,7 +130,9 @@ def frontier(word: str = "") -> Result:
     """A frontier of two explanations."""
     (X, y, _, _), (Xh, yh, _, _) = people(word, 0), people(word, 1)
     model = LogisticRegression().fit(X.iloc[:, :2], y)
-    return ls.frontier(model, (X.iloc[:, :2], y), (Xh.iloc[:, :2], yh), ["gradient", "integrated_gradients"], workers=1)
+    return ls.frontier(
+        model, (X.iloc[:, :2], y), (Xh.iloc[:, :2], yh), explanations=["gradient", "integrated_gradients"], workers=1
+    )
 
 
 @cache
@@ -139,7 +141,7 @@ def causal(word: str = "") -> Result:
     X, y, _, _ = people(word, 2, 400)
     data = X.drop(columns=[f"income{word}", f"city{word}"]).assign(**{f"buys{word}": y})
     return ls.causal.study(
-        data, f"buys{word}", parents=[f"age{word}"], model="logistic", draws=1, noise=False, sensitive=[f"sex{word}"]
+        data, f"buys{word}", causes=[f"age{word}"], model="logistic", draws=1, noise=False, sensitive=[f"sex{word}"]
     )
 
 

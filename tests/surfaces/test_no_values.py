@@ -213,13 +213,13 @@ def test_audit_report_diff_and_gate(people, places, run):
 COMMANDS = {  # options beside --out; {} stands for the folder of the files
     "compare": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --references 2 --groups region --id person"
     " --defenses l2:1,more-data,pate:3,causal-features,round:1,label-only --more {}/holdout.csv --public {}/holdout.csv"
-    " --causes age --environment sex --cache cache",
+    " --causes age --environments sex --cache cache",
     "frontier": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --id person --cache cache"
-    " --explanations gradient,integrated_gradients",
+    " --releases gradient,integrated_gradients",
     "attributes": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --sensitive sex --id person",
-    "causal": "crowd.csv --label buys --model logistic --draws 1 --no-noise --drop person,region,income --parents age,sex",
+    "causal": "crowd.csv --label buys --model logistic --draws 1 --no-noise --drop person,region,income --causes age,sex",
     "leakage": "train.csv --label buys --id person --sizes 40 --records 4 --draws 60 --models 8 --cache cache --drop region",
-    "reconstruct": "train.csv --label buys --id person --records 60 --budget 40 --repeats 1 --groups region",
+    "reconstruct": "train.csv --label buys --id person --size 60 --budget 40 --repeats 1 --groups region",
     "scores": "scores.csv --score loss --groups region --id person",
 }
 
@@ -401,7 +401,7 @@ class Mean:
         return float(y.mean())
 
 
-def one_number(model, world, indices):  # noqa: ARG001
+def one_number(model, number, indices):  # noqa: ARG001
     return {"mean": model}
 
 

@@ -32,7 +32,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 def guesses_of(phi, references, attack=None):
     """Guesses from φ, the log-odds of the true label."""
-    return ask_known(attack or lira(), np.logaddexp(0, -phi)[:, None], beside=references)
+    return ask_known(attack or lira(), np.logaddexp(0, -phi)[:, None], second=references)
 
 
 def world(spread, seed=0):
@@ -146,7 +146,7 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
     np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
     # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
     loss = RELEASES["log_loss"](model, np.zeros((500, 1)), y)
-    ratio = ask_known(lira(), loss, beside=np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))).score
+    ratio = ask_known(lira(), loss, second=np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))).score
     np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-9)
 
 
@@ -154,8 +154,8 @@ def test_phi_of_a_regression_is_the_root_of_the_error():
     values, y = np.array([1.0, 2.0, 5.0]), np.array([1.0, 6.0, 5.25])
     phi = phi_of(fit_of(values, y, "regression"), "regression")
     np.testing.assert_allclose(phi, [0, -2, -0.5])
-    beside = np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
-    ratio = ask_known(lira("regression"), (values - y)[:, None] ** 2, beside=beside).score
+    second = np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
+    ratio = ask_known(lira("regression"), (values - y)[:, None] ** 2, second=second).score
     np.testing.assert_allclose(ratio, phi - 0.5)
 
 

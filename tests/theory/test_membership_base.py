@@ -13,7 +13,7 @@ from leakscope.evaluation.risk import score
 
 
 def score_of(loss, references, task="classification"):
-    return ask_known(base(task), np.asarray(loss, float)[:, None], beside=references)
+    return ask_known(base(task), np.asarray(loss, float)[:, None], second=references)
 
 
 def test_for_two_classes_it_is_the_definition_from_logits():

@@ -17,7 +17,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def scores_of(attack, loss, references):
-    return ask_known(attack, loss[:, None], beside=references).score
+    return ask_known(attack, loss[:, None], second=references).score
 
 
 @pytest.mark.parametrize("models", [2, 16])

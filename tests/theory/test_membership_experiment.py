@@ -1,4 +1,4 @@
-"""farokhi2020, section 6.2, and Yeom et al. 2018: adversaries on models whose errors have a known law."""
+"""farokhi2020, section 6.2, and Yeom et al. 2018: attacks on models whose errors have a known law."""
 
 import math
 
@@ -17,7 +17,7 @@ RECORDS = 40_000
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
 Y = X @ np.arange(3) + RNG.normal(size=80)
-ADVERSARIES = ["mean loss", "fixed threshold", "likelihood ratio"]
+ATTACKS = ["mean loss", "fixed threshold", "likelihood ratio"]
 
 
 class WithoutParameters(Mean):
@@ -34,7 +34,7 @@ def gaussian_values(records=RECORDS, seed=0):
 
 def run(size, records=RECORDS, seed=0, **settings):
     """The experiment on means of Gaussian values, in this process."""
-    return membership_experiment(Mean(), *gaussian_values(records, seed), size, outsiders=200, workers=1, **settings)
+    return membership_experiment(Mean(), *gaussian_values(records, seed), size, nonmembers=200, workers=1, **settings)
 
 
 def tolerance(experiment, records=RECORDS):
@@ -55,18 +55,18 @@ def theorem_3(ratio):
 def test_the_likelihood_ratio_finds_what_theorem_3_says(size, noise):
     # errors have variance 1 − 1/n + σ² inside and 1 + 1/n + σ² outside
     ratio = math.sqrt((1 + 1 / size + noise**2) / (1 - 1 / size + noise**2))
-    found = run(size, models=2000, noise=noise, adversary="likelihood ratio")
+    found = run(size, models=2000, noise=noise, attack="likelihood ratio")
     assert found.advantage.value == pytest.approx(theorem_3(ratio), abs=tolerance(found))
 
 
 def test_the_fixed_threshold_is_the_mean_squared_error_of_members():
-    found = run(3, models=2000, adversary="fixed threshold")
+    found = run(3, models=2000, attack="fixed threshold")
     expected = math.erf(math.sqrt(1 / 2)) - math.erf(math.sqrt(1 / 4))  # variances 2/3 inside, 4/3 outside
     assert found.advantage.value == pytest.approx(expected, abs=tolerance(found))
 
 
 def test_the_mean_loss_of_two_members_is_the_loss_of_both():
-    # So both are found. An outsider's error E ~ N(0, 3/2) is below theirs, D ~ N(0, 1/2), with probability
+    # So both are found. A non-member's error E ~ N(0, 3/2) is below theirs, D ~ N(0, 1/2), with probability
     # (2/π)·arctan√(1/3) = 1/3.
     found = run(2, models=2000)
     assert found.advantage.value == pytest.approx(2 / 3, abs=tolerance(found))
@@ -80,10 +80,10 @@ def divergence_of_means(values, size):
 
 
 @pytest.mark.parametrize("size", [2, 10])
-@pytest.mark.parametrize("adversary", ["fixed threshold", "likelihood ratio"])
-def test_theorem_1_holds_for_who_knows_only_the_parameters(size, adversary):
+@pytest.mark.parametrize("attack", ["fixed threshold", "likelihood ratio"])
+def test_theorem_1_holds_for_who_knows_only_the_parameters(size, attack):
     bound = advantage_from_kl(divergence_of_means(gaussian_values()[1], size))
-    assert run(size, models=500, adversary=adversary).advantage.high < bound
+    assert run(size, models=500, attack=attack).advantage.high < bound
 
 
 def test_theorem_1_does_not_hold_for_who_knows_the_mean_training_loss():
@@ -92,16 +92,16 @@ def test_theorem_1_does_not_hold_for_who_knows_the_mean_training_loss():
     assert run(2, models=500).advantage.low > bound
 
 
-@pytest.mark.parametrize("adversary", ADVERSARIES)
-def test_much_noise_leaves_nothing(adversary):
-    found = run(2, models=500, noise=1e4, adversary=adversary)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_much_noise_leaves_nothing(attack):
+    found = run(2, models=500, noise=1e4, attack=attack)
     # with σ = 10⁴ the truth is below 10⁻⁷ for who knows the noise's size, and the mean loss of two members, no longer
-    # their own, splits them with an outsider in between: P(loss ≤ mean) is ½ on either side to 10⁻⁴
+    # their own, splits them with a non-member in between: P(loss ≤ mean) is ½ on either side to 10⁻⁴
     assert found.advantage.value == pytest.approx(0.0, abs=tolerance(found) + 1e-3)
 
 
 def test_absolute_values_lift_the_box_where_there_is_nothing_to_find():
-    found = membership_experiment(Ridge(l2=1e9), X, Y, 10, models=500, adversary="fixed threshold")
+    found = membership_experiment(Ridge(l2=1e9), X, Y, 10, models=500, attack="fixed threshold")
     first, median, third = found.quartiles()
     assert 0 <= first < median < third <= 1
     # the mean stays within four of its standard errors of 0; the median does not know of the number of models
@@ -111,7 +111,7 @@ def test_absolute_values_lift_the_box_where_there_is_nothing_to_find():
 def test_the_interval_covers_the_mean_over_training_sets():
     X, y = gaussian_values(60, seed=1)
     runs = [
-        membership_experiment(Mean(), X, y, 5, models=20, adversary="fixed threshold", seed=seed, workers=1).advantage
+        membership_experiment(Mean(), X, y, 5, models=20, attack="fixed threshold", seed=seed, workers=1).advantage
         for seed in range(150)
     ]
     truth = np.mean([run.value for run in runs])
@@ -122,8 +122,8 @@ def test_the_interval_covers_the_mean_over_training_sets():
 # --- the experiment itself ---
 
 
-def literal_experiment(X, y, size, models, l2, adversary, seed):
-    """The definition with loops: normal equations, every member and every outsider asked about."""
+def literal_experiment(X, y, size, models, l2, attack, seed):
+    """The definition with loops: normal equations, every member and every non-member asked about."""
     columns = np.column_stack([X, np.ones(len(X))])
     inside, outside = [], []
     for drawn in matrix(random_sets(len(X), size, models, seed)):
@@ -139,9 +139,9 @@ def literal_experiment(X, y, size, models, l2, adversary, seed):
         mean_out = np.mean([outside[j].mean() for j in others])
 
         def says_member(loss, k=k, mean_in=mean_in, mean_out=mean_out):
-            if adversary == "mean loss":
+            if attack == "mean loss":
                 return loss <= inside[k].mean()
-            if adversary == "fixed threshold":
+            if attack == "fixed threshold":
                 return loss <= mean_in
             likelihoods = [math.exp(-loss / (2 * v)) / math.sqrt(v) for v in (mean_in, mean_out)]
             return likelihoods[0] > likelihoods[1]
@@ -151,35 +151,35 @@ def literal_experiment(X, y, size, models, l2, adversary, seed):
     return advantages
 
 
-@pytest.mark.parametrize("adversary", ADVERSARIES)
-def test_it_does_what_the_definition_says(adversary):
-    found = membership_experiment(Ridge(l2=0.1), X, Y, 8, models=6, adversary=adversary, seed=3)
-    expected = literal_experiment(X, Y, 8, 6, 0.1, adversary, seed=3)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_does_what_the_definition_says(attack):
+    found = membership_experiment(Ridge(l2=0.1), X, Y, 8, models=6, attack=attack, seed=3)
+    expected = literal_experiment(X, Y, 8, 6, 0.1, attack, seed=3)
     np.testing.assert_allclose(found.advantages, expected, atol=1e-12)
     assert found.advantage.value == pytest.approx(np.mean(expected), abs=1e-12)
 
 
 def test_a_model_through_all_of_its_records_is_seen_through():
-    for adversary in ADVERSARIES:  # four parameters, four records: errors inside are rounding errors
-        found = membership_experiment(Ridge(), X, Y, 4, models=20, adversary=adversary)
-        # every member is found, and no outsider but those whose error is below that of rounding
+    for attack in ATTACKS:  # four parameters, four records: errors inside are rounding errors
+        found = membership_experiment(Ridge(), X, Y, 4, models=20, attack=attack)
+        # every member is found, and no non-member but those whose error is below that of rounding
         assert (found.advantages == 1.0).all()
 
 
 def test_classification_goes_by_the_log_loss():
     labels = np.where(Y > 0, "yes", "no")
-    found = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, adversary="fixed threshold")
+    found = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, attack="fixed threshold")
     assert found.advantage.low > 0
     # with the penalty alone every record has loss ln 2: all are called members, and nothing is gained
     alike = membership_experiment(Logistic(l2=1e12), X, labels, 8, models=20)
     assert (alike.advantages == 0.0).all()
-    noisy = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, noise=1e3, adversary="fixed threshold")
+    noisy = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, noise=1e3, attack="fixed threshold")
     assert abs(noisy.advantage.value) < 4 * np.std(noisy.advantages) / 10
 
 
-@pytest.mark.parametrize("adversary", ADVERSARIES)
-def test_no_advantage_passes_one_and_the_array_is_safe(adversary):
-    found = membership_experiment(Ridge(), X, Y, 5, models=50, adversary=adversary)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_advantage_passes_one_and_the_array_is_safe(attack):
+    found = membership_experiment(Ridge(), X, Y, 5, models=50, attack=attack)
     assert (np.abs(found.advantages) <= 1).all()
     assert -1 <= found.advantage.low <= found.advantage.high <= 1
     with pytest.raises(ValueError, match="read-only"):
@@ -187,58 +187,64 @@ def test_no_advantage_passes_one_and_the_array_is_safe(adversary):
 
 
 def test_all_numbers_are_the_same_for_any_number_of_workers():
-    settings = {"size": 10, "models": 40, "noise": 0.1, "outsiders": 20, "seed": 5}
+    settings = {"size": 10, "models": 40, "noise": 0.1, "nonmembers": 20, "seed": 5}
     one, two = (membership_experiment(Ridge(l2=0.1), X, Y, **settings, workers=workers) for workers in (1, 2))
     assert one.advantages.tobytes() == two.advantages.tobytes()
 
 
-def test_the_cache_serves_all_adversaries(tmp_path):
-    fresh = membership_experiment(Ridge(l2=0.1), X, Y, 10, models=40, adversary="likelihood ratio")
+def test_the_cache_serves_all_attacks(tmp_path):
+    fresh = membership_experiment(Ridge(l2=0.1), X, Y, 10, models=40, attack="likelihood ratio")
     membership_experiment(Ridge(l2=0.1), X, Y, 10, models=40, cache=tmp_path)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    again = membership_experiment(Ridge(l2=0.1), X, Y, 10, models=40, adversary="likelihood ratio", cache=tmp_path)
+    again = membership_experiment(Ridge(l2=0.1), X, Y, 10, models=40, attack="likelihood ratio", cache=tmp_path)
     assert before == {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert again.advantages.tobytes() == fresh.advantages.tobytes()
 
 
-def test_one_outsider_is_enough_and_none_is_refused():
+def test_one_nonmember_is_enough_and_none_is_refused():
     found = membership_experiment(Ridge(l2=0.1), X, Y, 79, models=30)
     assert len(found.advantages) == 30
     with pytest.raises(InputError, match="size"):
         membership_experiment(Ridge(l2=0.1), X, Y, 80)
 
 
-def test_outsiders_are_outside_and_all_of_them_if_few():
+def test_nonmembers_are_outside_and_all_of_them_if_few():
     y = np.arange(30.0)
     for world, members in enumerate(matrix(random_sets(30, 7, 50, seed=0))):
         indices = np.flatnonzero(members)
-        everyone = _Losses(Mean(), y, y, 0.0, 23, seed=0)._outsiders(world, indices)
+        everyone = _Losses(Mean(), y, y, 0.0, 23, seed=0)._nonmembers(world, indices)
         assert np.array_equal(everyone, np.flatnonzero(~members))
-        some = _Losses(Mean(), y, y, 0.0, 10, seed=0)._outsiders(world, indices)
+        some = _Losses(Mean(), y, y, 0.0, 10, seed=0)._nonmembers(world, indices)
         assert len(np.unique(some)) == 10
         assert not members[some].any()
 
 
-def test_outsiders_are_a_uniform_sample_of_those_outside():
-    # FPR over 20 of 70 outsiders is unbiased for the FPR over all of them
+def test_nonmembers_are_a_uniform_sample_of_those_outside():
+    # FPR over 20 of 70 non-members is unbiased for the FPR over all of them
     some, everyone = (
-        membership_experiment(Ridge(l2=0.1), X, Y, 10, models=400, outsiders=count).advantages for count in (20, 1000)
+        membership_experiment(Ridge(l2=0.1), X, Y, 10, models=400, nonmembers=count).advantages for count in (20, 1000)
     )
     difference = some - everyone
     assert abs(difference.mean()) < 4 * difference.std() / math.sqrt(400)
     assert 0 < difference.std() < 0.15
 
 
-OUT_OF_RANGE = {"size": [0, 2.5, 500], "models": [1], "outsiders": [0], "noise": [-0.1, math.nan, "loud"], "seed": [-1]}
+OUT_OF_RANGE = {
+    "size": [0, 2.5, 500],
+    "models": [1],
+    "nonmembers": [0],
+    "noise": [-0.1, math.nan, "loud"],
+    "seed": [-1],
+}
 
 
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
         *(({name: value}, name) for name, values in OUT_OF_RANGE.items() for value in values),
-        ({"adversary": "oracle"}, "'oracle'"),
+        ({"attack": "oracle"}, "'oracle'"),
         ({"learner": WithoutParameters(), "noise": 1.0}, "forest.*noise"),
-        ({"learner": WithoutParameters(), "adversary": "likelihood ratio"}, "threshold'"),  # which it may use instead
+        ({"learner": WithoutParameters(), "attack": "likelihood ratio"}, "threshold'"),  # which it may use instead
         ({"learner": "oracle"}, "'oracle'"),
         ({"X": np.full((80, 3), np.nan)}, r"\b2\b"),  # a column
     ],

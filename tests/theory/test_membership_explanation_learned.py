@@ -7,9 +7,9 @@ from scipy.special import betainc, expit, ndtr
 
 from leakscope.attacks import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_learned import (
-    Components,
     ExplanationFeatures,
     PredictionFeatures,
+    PrincipalComponents,
 )
 from leakscope.attacks.protocol import Evidence, Known
 from leakscope.core.errors import InputError
@@ -19,7 +19,7 @@ from leakscope.core.intervals import paired_auc_difference
 N = 2000  # members, and as many non-members
 ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most
 SLACK = 0.03  # what trees lose to the best attack
-ALONE = learned_explanation("gradient", beside=None, true_label=False)
+ALONE = learned_explanation("gradient", second=None, true_label=False)
 MEMBER = np.repeat([True, False], N)
 
 
@@ -66,7 +66,7 @@ def test_what_follows_from_the_prediction_adds_nothing():
     p = confident(rng)
     explanation = p.prod(axis=1, keepdims=True) * np.linspace(-1, 1, 7)
     without = cross_judge(learned_prediction(), p, MEMBER)
-    together = cross_judge(learned_explanation("gradient"), explanation, MEMBER, beside=p)
+    together = cross_judge(learned_explanation("gradient"), explanation, MEMBER, second=p)
     added = paired_auc_difference(together.scores, without.scores)(0.99)
     assert added.low <= 0 <= added.high
     assert abs(added.value) < 0.01
@@ -79,7 +79,7 @@ def test_what_is_independent_of_the_prediction_adds_what_it_holds():
     size = np.exp(rng.normal(-1.0 * MEMBER, 1.0))
     explanation = size[:, None] * np.linspace(-1, 1, 7)
     without = cross_judge(learned_prediction(), p, MEMBER)
-    together = cross_judge(learned_explanation("gradient"), explanation, MEMBER, beside=p)
+    together = cross_judge(learned_explanation("gradient"), explanation, MEMBER, second=p)
     added = paired_auc_difference(together.scores, without.scores)(0.999)
     assert ndtr(1 / np.sqrt(2)) - SLACK - 3 * ERROR < without.ranking.auc < ndtr(1 / np.sqrt(2)) + 3 * ERROR
     assert ndtr(1) - SLACK - 3 * ERROR < together.ranking.auc < ndtr(1) + 3 * ERROR
@@ -94,11 +94,11 @@ def test_of_a_regression_model_it_sees_the_squared_error_if_it_knows_the_label()
     labels = value + rng.normal(size=2 * N) * np.where(MEMBER, 1.0, 2.0)
     explanation = np.tile(np.linspace(-1, 1, 7), (2 * N, 1))
     best = 2 / np.pi * np.arctan(2)
-    for attack, observed, beside in (
+    for attack, observed, second in (
         (learned_prediction("predictions"), value[:, None], None),
-        (learned_explanation("gradient", beside="predictions"), explanation, value[:, None]),
+        (learned_explanation("gradient", second="predictions"), explanation, value[:, None]),
     ):
-        found = cross_judge(attack, observed, MEMBER, labels=labels, beside=beside).ranking.auc
+        found = cross_judge(attack, observed, MEMBER, labels=labels, second=second).ranking.auc
         assert best - SLACK - 3 * ERROR < found < best + 3 * ERROR
     blind = cross_judge(learned_prediction("predictions", true_label=False), value[:, None], MEMBER, labels=labels)
     found = auc_interval(blind.ranking, 0.999)
@@ -170,7 +170,7 @@ def test_features_of_an_explanation_by_hand_and_in_blocks():
 def test_components_are_those_of_the_covariance_matrix():
     rng = np.random.default_rng(13)
     rows = rng.normal(size=(300, 8)) * np.arange(1, 9)
-    components = Components.fit(rows, 3)
+    components = PrincipalComponents.fit(rows, 3)
     values, vectors = np.linalg.eigh(np.cov(rows.T))
     overlap = np.abs(components.directions.T @ vectors[:, ::-1][:, :3])
     np.testing.assert_allclose(overlap, np.eye(3), atol=1e-6)
@@ -186,10 +186,10 @@ def test_explanations_that_are_all_alike_or_have_one_feature_are_no_trouble():
 
 def test_what_it_can_not_read_is_refused():
     with pytest.raises(InputError, match="'log_loss'"):
-        learned_explanation("gradient", beside="log_loss")
+        learned_explanation("gradient", second="log_loss")
     with pytest.raises(InputError, match="'labels'"):
         learned_explanation("labels")
     with pytest.raises(InputError, match="'gradient'"):
         learned_prediction("gradient")
-    with pytest.raises(InputError, match="beside"):
+    with pytest.raises(InputError, match="second"):
         ask_known(learned_explanation("gradient", true_label=False), np.eye(4))

@@ -24,7 +24,7 @@ def scaled(features, ratio, rng):
 
 
 def ranking_of(attack, observed, member=MEMBER):
-    return cross_judge(attack, observed, member, beside=np.zeros((2 * N, 1))).ranking
+    return cross_judge(attack, observed, member, second=np.zeros((2 * N, 1))).ranking
 
 
 def made_up(attack, n=100, classes=3, features=4):
@@ -32,7 +32,7 @@ def made_up(attack, n=100, classes=3, features=4):
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(classes), 2 * n)
     observed = p if attack.release == "probabilities" else rng.normal(size=(2 * n, features)).astype(np.float32)
-    beside = {None: None, "probabilities": p, "labels": p.argmax(axis=1)[:, None].astype(float)}[attack.beside]
+    second = {None: None, "probabilities": p, "labels": p.argmax(axis=1)[:, None].astype(float)}[attack.second]
     labels = rng.integers(0, classes, 2 * n) if attack.uses_labels else None
 
     def part(values, rows):
@@ -42,8 +42,8 @@ def made_up(attack, n=100, classes=3, features=4):
     return Evidence(
         observed[asked],
         part(labels, asked),
-        Known(observed[known], part(labels, known), np.arange(n) % 2 == 0, part(beside, known)),
-        part(beside, asked),
+        Known(observed[known], part(labels, known), np.arange(n) % 2 == 0, part(second, known)),
+        part(second, asked),
     )
 
 
@@ -128,7 +128,7 @@ def test_the_predicted_and_the_true_label_are_seen():
     labels, predicted = rng.integers(0, 3, n), rng.integers(0, 3, n)
     for member, true_label in ((predicted == 1, False), (labels == predicted, True)):
         attack, second = explanation_network("gradient", true_label=true_label), predicted[:, None].astype(float)
-        found = cross_judge(attack, np.ones((n, 2)), member, labels=labels, beside=second)
+        found = cross_judge(attack, np.ones((n, 2)), member, labels=labels, second=second)
         np.testing.assert_array_equal(found.guesses.says_member > 0, member)
 
 
@@ -157,7 +157,7 @@ def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(sc
     def some(values):
         return None if values is None else values[order]
 
-    few = Evidence(some(evidence.observed), some(evidence.labels), evidence.known, some(evidence.beside))
+    few = Evidence(some(evidence.observed), some(evidence.labels), evidence.known, some(evidence.second))
     everyone, asked = (attack.guess(e, np.random.default_rng(5)).score for e in (evidence, few))
     np.testing.assert_allclose(asked, everyone[order], rtol=1e-12, atol=1e-12)
 
@@ -166,7 +166,7 @@ def test_labels_change_nothing_for_one_who_does_not_know_them():
     rng = np.random.default_rng(6)
     observed, second = scaled(4, 2.0, rng), np.zeros((2 * N, 1))
     one, other = (
-        cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, beside=second).guesses.score
+        cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, second=second).guesses.score
         for labels in (np.zeros(2 * N, dtype=int), rng.integers(0, 5, 2 * N))
     )
     np.testing.assert_array_equal(one, other)
@@ -179,7 +179,7 @@ def test_units_do_not_matter():
     known = evidence.known
     unit = np.float32(2.0**-30)
     smaller = Evidence(
-        unit * evidence.observed, None, Known(unit * known.observed, None, known.member, known.beside), evidence.beside
+        unit * evidence.observed, None, Known(unit * known.observed, None, known.member, known.second), evidence.second
     )
     one, other = (attack.guess(e, np.random.default_rng(8)).score for e in (evidence, smaller))
     np.testing.assert_array_equal(one, other)
@@ -191,7 +191,7 @@ def test_a_class_that_no_known_record_has_and_explanations_of_zero_are_no_troubl
     known = evidence.known
     unseen = Evidence(evidence.observed, None, known, np.full((100, 1), 9.0))
     blank = Evidence(
-        0 * evidence.observed, None, Known(0 * known.observed, None, known.member, known.beside), known.beside
+        0 * evidence.observed, None, Known(0 * known.observed, None, known.member, known.second), known.second
     )
     for odd in (unseen, blank):
         assert np.isfinite(attack.guess(odd, np.random.default_rng(9)).score).all()
@@ -203,7 +203,7 @@ def test_what_it_can_not_do_is_refused(monkeypatch):
     with pytest.raises(InputError, match="'labels'"):
         explanation_network("labels")
     evidence = made_up(SCENARIOS["c"])
-    with pytest.raises(InputError, match="beside"):
+    with pytest.raises(InputError, match="second"):
         SCENARIOS["∇c"].guess(evidence, np.random.default_rng(0))
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"leakscope\[torch\]"):

@@ -69,7 +69,7 @@ def test_units_do_not_matter_and_explanations_of_zero_are_records_like_others():
 
 def test_it_reads_explanations_only_and_sees_neither_labels_nor_predictions():
     attack = explanation_norm("smoothgrad:samples=50:sigma=0.5")
-    assert (attack.release, attack.uses_labels, attack.beside) == ("smoothgrad:sigma=0.5", False, None)
+    assert (attack.release, attack.uses_labels, attack.second) == ("smoothgrad:sigma=0.5", False, None)
     with pytest.raises(InputError, match="'log_loss'"):
         explanation_norm("log_loss")
 
@@ -78,6 +78,6 @@ def test_the_usual_attacks_on_an_explanation_have_names_of_their_own():
     attacks = explanation_attacks("gradient", prediction="probabilities")
     assert len({attack.name for attack in attacks}) == 3
     assert {attack.release for attack in attacks} == {"gradient"}
-    assert [attack.beside for attack in attacks] == [None, None, "probabilities"]
+    assert [attack.second for attack in attacks] == [None, None, "probabilities"]
     assert explanation_attacks("gradient")[0].name == attacks[0].name
     assert len(explanation_attacks("gradient")) == 2

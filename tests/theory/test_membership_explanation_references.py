@@ -53,9 +53,9 @@ def answers_of(phi, inside):
 def gain(phi, size, inside, member):
     """What the explanation adds, as an audit measures it."""
     loss, table = answers_of(phi, inside)
-    alone = cross_judge(learned_references(), loss, member, beside=table)
-    beside = np.hstack([loss, table, table_of(size[1], inside)])
-    together = cross_judge(learned_explanation_references("gradient"), explain(size[0]), member, beside=beside)
+    alone = cross_judge(learned_references(), loss, member, second=table)
+    second = np.hstack([loss, table, table_of(size[1], inside)])
+    together = cross_judge(learned_explanation_references("gradient"), explain(size[0]), member, second=second)
     return auc_difference(together, alone, 0.95)
 
 
@@ -70,7 +70,7 @@ def test_the_likelihood_ratio_of_known_gaussians_has_its_closed_form(shift):
     table[:, MEAN_IN], table[:, MEAN_OUT] = difficulty + shift, difficulty
     table[:, [WIDTH + DEVIATION_IN, WIDTH + DEVIATION_OUT]] = 1.0
     size = difficulty + shift * member + rng.normal(size=2 * N)
-    auc = cross_judge(explanation_references("gradient"), explain(size), member, beside=table).ranking.auc
+    auc = cross_judge(explanation_references("gradient"), explain(size), member, second=table).ranking.auc
     assert auc == pytest.approx(norm.cdf(abs(shift) / math.sqrt(2)), abs=ERROR)
 
 
@@ -126,7 +126,7 @@ def test_gradients_that_are_rounded_to_zero_give_finite_scores():
     table = table_of(size[1], inside)
     lowest = np.vstack([explain(np.full(5, table[0, LOW])), explanation[5:]])
     found, held = (
-        cross_judge(explanation_references("gradient"), one, member, beside=table).guesses.score
+        cross_judge(explanation_references("gradient"), one, member, second=table).guesses.score
         for one in (explanation, lowest)
     )
     assert np.isfinite(found).all()

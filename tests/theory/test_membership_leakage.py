@@ -206,7 +206,7 @@ def test_nothing_is_left_to_guess_when_nearly_everybody_is_in():
     assert found[800].high < 0.01
 
 
-# --- what an adversary can do with it ---------------------------------------------------------------------------------
+# --- what an attacker can do with it ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [8, 30, 200])
@@ -241,8 +241,8 @@ def test_no_regression_attack_of_the_package_passes_the_bound(data, size):
     bound = found.advantage_bound.value
     assert found.attack.low <= bound
     assert bound <= advantage_from_kl(found.rho_kl.high) + 0.05  # the price of two chances
-    for adversary in ("fixed threshold", "likelihood ratio"):
-        experiment = membership_experiment("ridge", X, y, size, models=300, adversary=adversary)
+    for attack in ("fixed threshold", "likelihood ratio"):
+        experiment = membership_experiment("ridge", X, y, size, models=300, attack=attack)
         assert experiment.advantage.low <= bound
     check_attacks(*Ridge().prepare(X, y), size, bound)
 
@@ -258,7 +258,7 @@ def test_no_classification_attack_of_the_package_passes_the_bound(data, size):
 
 
 def check_attacks(learner, X, y, size, bound, models=1200):
-    """The membership experiment to the letter: one record of each model, a member or an outsider, half of them known."""
+    """The membership experiment to the letter: one record of each model, a member or a non-member, half of them known."""
     rng = np.random.default_rng(5)
     member = np.arange(models) % 2 == 0
     answers, labels = [], np.empty(models, y.dtype)

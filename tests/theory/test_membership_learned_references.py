@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from leakscope.attacks import learned_references, lira, rmia
-from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.logistic import LogisticClassifier
 from leakscope.attacks.membership_learned_references import STRENGTH
 from leakscope.attacks.references import combine
 from leakscope.core.errors import InputError
@@ -36,7 +36,7 @@ def world(models=4):
 
 def auc_of(attack):
     loss, member, table = world()
-    return cross_judge(attack, loss, member, beside=table).ranking.auc
+    return cross_judge(attack, loss, member, second=table).ranking.auc
 
 
 @pytest.mark.parametrize("classifier", ["logistic regression", "boosted trees"])
@@ -64,7 +64,7 @@ def test_products_of_features_are_used_only_where_they_predict():
 def test_few_known_records_are_enough():
     rows = np.r_[:4, N : N + 4]
     loss, member, table = (part[rows] for part in world())
-    assert np.isfinite(cross_judge(learned_references(), loss, member, beside=table).guesses.score).all()
+    assert np.isfinite(cross_judge(learned_references(), loss, member, second=table).guesses.score).all()
 
 
 def test_a_classifier_that_there_is_not():
@@ -82,7 +82,7 @@ def test_the_fit_is_that_of_scikit_learn(n, degree):
     products = [PolynomialFeatures(2, include_bias=False), StandardScaler()] if degree == 2 else []
     slow = LogisticRegression(C=STRENGTH[degree], max_iter=100_000, tol=1e-8)
     pipeline = make_pipeline(StandardScaler(), *products, slow).fit(features, member)
-    fast = Logistic.fit(features, member, STRENGTH[degree], degree=degree)
+    fast = LogisticClassifier.fit(features, member, STRENGTH[degree], degree=degree)
     np.testing.assert_allclose(
         fast.decision_function(features), pipeline.decision_function(features), rtol=0, atol=1e-5
     )
@@ -94,7 +94,7 @@ def test_the_loss_of_unseen_records_is_that_of_a_loop_over_the_parts(degree):
     rng = np.random.default_rng(degree)
     features, part = rng.normal(size=(300, 4)), rng.permutation(np.arange(300) % 5)
     member = rng.random(300) < 1 / (1 + np.exp(-2 * features[:, 0]))
-    model = Logistic.fit(features, member, 0.5, degree=degree)
+    model = LogisticClassifier.fit(features, member, 0.5, degree=degree)
     design, slow = model.design(features).T, 0.0
     for number in range(5):
         known, asked = part != number, part == number

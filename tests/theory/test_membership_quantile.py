@@ -23,7 +23,7 @@ def test_mean_and_deviation_are_learned_from_the_conditions():
     table = np.zeros((2 * N, COLUMNS))
     table[:, MEAN_OUT], table[:, LOG_MEAN_OUT] = condition, -np.logaddexp(0, -condition)
     found, threshold = (
-        cross_judge(attack, np.logaddexp(0, -phi)[:, None], member, labels=labels, beside=table).ranking.auc
+        cross_judge(attack, np.logaddexp(0, -phi)[:, None], member, labels=labels, second=table).ranking.auc
         for attack in (quantile_regression(), loss_threshold("log_loss"))
     )
     # A hundred small trees follow the condition up to a part of the smaller deviation.
@@ -41,7 +41,7 @@ def test_members_are_not_looked_at_when_it_is_fitted(task):
     changed = loss.copy()
     changed[:200][member] = 0.5
     one, two = (
-        cross_judge(quantile_regression(task), seen, np.tile(member, 2), labels=labels, beside=table, half=half)
+        cross_judge(quantile_regression(task), seen, np.tile(member, 2), labels=labels, second=table, half=half)
         for seen in (loss, changed)
     )
     np.testing.assert_array_equal(one.guesses.score[200:], two.guesses.score[200:])

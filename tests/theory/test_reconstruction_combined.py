@@ -7,7 +7,7 @@ from rare_categories import rare_categories
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 
 
@@ -77,7 +77,7 @@ def test_every_revealed_row_is_queried_once_of_a_bare_oracle():
         asked.append(points.copy())
         shown = RecordExplanation(2).explain(models, points)
         ids = np.unique(shown.records)
-        return Answer(shown.probabilities, shown.records + 9, shown.influences, ids + 9, X[ids], y[ids])
+        return OracleAnswer(shown.probabilities, shown.records + 9, shown.influences, ids + 9, X[ids], y[ids])
 
     oracle = Oracle(answer, X.shape[1], 2)
     found = combined().run(oracle, Prior.box(X.shape[1]), np.random.default_rng(0))

@@ -5,7 +5,7 @@ import pytest
 
 from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.oracle import BudgetSpent, Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations.explanation import RecordExplanation
 from leakscope.releases.record_explanations.graph import ORDERS, influence_graph
 from leakscope.releases.record_explanations.logistic import leave_one_out
@@ -119,7 +119,7 @@ def test_it_works_on_a_bare_oracle_that_hides_influences_and_names_records_as_it
     def answer(points):
         ids = np.round(points).astype(int) // 2 + 100
         shown = np.unique(ids)
-        return Answer(np.full(len(points), 0.5), ids, None, shown, (shown - 100.0)[:, None], np.zeros(len(shown)))
+        return OracleAnswer(np.full(len(points), 0.5), ids, None, shown, (shown - 100.0)[:, None], np.zeros(len(shown)))
 
     prior = Prior(np.array([0.0]), np.array([9.0]), np.array([[9.0]]))
     found = graph_traversal().run(Oracle(answer, 1, 1), prior, np.random.default_rng(0))

@@ -5,7 +5,7 @@ import pytest
 
 from leakscope.attacks.reconstruction_static import CHUNK, KINDS, static_queries
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.oracle import BudgetSpent, Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations.explanation import RecordExplanation
 from leakscope.releases.record_explanations.logistic import leave_one_out
 
@@ -20,7 +20,7 @@ class Listener:
     def answer(self, points):
         self.points.append(points.copy())
         m = len(points)
-        return Answer(np.full(m, np.nan), np.full((m, 1), -1), None, np.empty(0, int), points[:0], np.empty(0))
+        return OracleAnswer(np.full(m, np.nan), np.full((m, 1), -1), None, np.empty(0, int), points[:0], np.empty(0))
 
     @property
     def asked(self):

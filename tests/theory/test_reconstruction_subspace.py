@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from leakscope.attacks.reconstruction_subspace import TRIES, Affine, Descent, Flat, subspace_reduction
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations import LeaveOneOut, RecordExplanation, influences, leave_one_out
 
 
@@ -157,7 +157,9 @@ def test_a_bare_oracle_over_foreign_records_that_shows_sizes_alone(release):
         shown = RecordExplanation(2).explain(models, points)
         ids = np.unique(shown.records)
         rows, labels = np.full((len(ids), d), 7.0), np.array(["?"] * len(ids))
-        return Answer(shown.probabilities, shown.records + 500, release(shown.influences), ids + 500, rows, labels)
+        return OracleAnswer(
+            shown.probabilities, shown.records + 500, release(shown.influences), ids + 500, rows, labels
+        )
 
     oracle = Oracle(answer, d, 2)
     found = run(oracle)

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from leakscope.attacks.reconstruction_zeroing import IDLE, zero_found_influences
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.oracle import BudgetSpent, Oracle, OracleAnswer, Prior
 from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 
 
@@ -106,7 +106,7 @@ def test_a_bare_oracle_of_either_sign():
             asked.append(points.copy())
             shown = RecordExplanation(1).explain(models, points)
             ids = np.unique(shown.records)
-            return Answer(
+            return OracleAnswer(
                 shown.probabilities, shown.records, sign * shown.influences, ids, np.zeros((len(ids), 12)), ids
             )
 

@@ -25,7 +25,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def ratio_of(loss, references, task="classification", attack=None):
-    return ask_known(attack or rmia(task), np.asarray(loss, float)[:, None], beside=references)
+    return ask_known(attack or rmia(task), np.asarray(loss, float)[:, None], second=references)
 
 
 def binary(likelihood):

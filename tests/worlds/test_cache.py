@@ -14,31 +14,33 @@ from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, 
 
 from leakscope.core.errors import InputError, ResourceError
 from leakscope.worlds.cache import SECRET, open_cache
-from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain
+from leakscope.worlds.training import TrainingSets, leave_one_out, random_sets, retrain
 
 
 def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     X, y = records()
     log = tmp_path / "log"
-    worlds = random_sets(40, 20, 4, seed=0)
+    sets = random_sets(40, 20, 4, seed=0)
 
-    def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
+    def count(
+        learner: Any, X: Any = X, y: Any = y, sets: TrainingSets = sets, seed: int = 0, see: Any = observe
+    ) -> int:
         before = trainings(log)
-        retrain(learner, X, y, worlds, see, seed=seed, workers=1, cache=tmp_path / "cache")
+        retrain(learner, X, y, sets, see, seed=seed, workers=1, cache=tmp_path / "cache")
         return trainings(log) - before
 
     ridge = Ridge(log=str(log))
     assert count(ridge) == 4
     assert count(Ridge(log=str(log))) == 0
     assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
-    assert count(ridge, worlds=random_sets(40, 20, 6, seed=0)) == 2  # the first four worlds are the same
+    assert count(ridge, sets=random_sets(40, 20, 6, seed=0)) == 2  # the first four training sets are the same
     changed = X.copy()
     changed[3, 2] += 1e-12
     assert count(ridge, X=changed) == 4
     assert count(ridge, y=y + 1) == 4
     assert count(Ridge(penalty=2.0, log=str(log))) == 4
     assert count(ridge, seed=1) == 4
-    assert count(ridge, worlds=random_sets(40, 20, 4, seed=1)) == 4
+    assert count(ridge, sets=random_sets(40, 20, 4, seed=1)) == 4
     assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
     assert count(ridge) == 0
     assert count(Keyed(log=str(log))) == 4
@@ -49,9 +51,9 @@ def test_the_cache_goes_by_content(tmp_path: Path) -> None:
 def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp_path: Path) -> None:
     X, y = records()
 
-    def see(model: Any, world: int, drawn: Any) -> dict[str, Any]:
-        odd = {"file": model, "a.npy": world, "a": np.float32(0.1), "0/\x00": drawn > 3, "empty": np.zeros((0, 3))}
-        return {} if world == 2 else odd
+    def see(model: Any, number: int, drawn: Any) -> dict[str, Any]:
+        odd = {"file": model, "a.npy": number, "a": np.float32(0.1), "0/\x00": drawn > 3, "empty": np.zeros((0, 3))}
+        return {} if number == 2 else odd
 
     fresh = retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1)
     for _ in range(2):
@@ -153,10 +155,10 @@ def test_infinite_and_missing_values_come_back_as_they_were(tmp_path: Path) -> N
     cache = open_cache(tmp_path)
     stored = [{"loss": np.array([np.inf, -np.inf, np.nan, 0.0])}, {}]
     cache.store("key", stored)
-    found = cache.load("key", worlds=2)
+    found = cache.load("key", count=2)
     assert found is not None
     assert same_bits(found, stored)
-    assert cache.load("key", worlds=1) is None
+    assert cache.load("key", count=1) is None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702])

@@ -209,9 +209,7 @@ def test_a_killed_run_resumes_where_it_was(workers: int, folder: Path) -> None:
     assert process.returncode == -signal.SIGKILL
     finished, log = kept(folder), folder / "log"
     assert 3 <= finished < 40
-    again = partial(
-        retrain, X=records()[0], y=records()[1], worlds=leave_one_out(40), observe=observe, seed=0, workers=1
-    )
+    again = partial(retrain, X=records()[0], y=records()[1], sets=leave_one_out(40), observe=observe, seed=0, workers=1)
     found = again(Keyed(log=str(log)), cache=folder / "cache")
     assert trainings(log) == 40 - finished
     assert same_bits(found, again(Ridge()))
@@ -281,7 +279,7 @@ def raised(error: BaseException, cause: BaseException) -> BaseException:
     [
         (MemoryError(), True),
         (raised(InputError("can't predict"), MemoryError()), True),
-        (raised(TrainingError("failed in world 3"), OSError(28, "No space left on device")), True),
+        (raised(TrainingError("failed on training set 3"), OSError(28, "No space left on device")), True),
         (OSError(errno.EFBIG, "File too large"), True),
         (OSError(errno.ESTALE, "Stale file handle"), True),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),

@@ -22,23 +22,23 @@ from leakscope.core.errors import InputError, MissingExtraError, TrainingError
 from leakscope.core.threads import one_thread
 from leakscope.worlds import cluster as cluster_module
 from leakscope.worlds import workers as workers_module
-from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain, with_and_without
+from leakscope.worlds.training import TrainingSets, leave_one_out, random_sets, retrain, with_and_without
 
 RIDGE = Ridge()
 
 
-def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
+def literal_loop(learner: Any, X: Any, y: Any, sets: TrainingSets, seed: int) -> list[dict[str, Any]]:
     found = []
-    for world, child in enumerate(np.random.SeedSequence(seed).spawn(len(worlds))):
-        drawn = worlds.indices(world)
+    for number, child in enumerate(np.random.SeedSequence(seed).spawn(len(sets))):
+        drawn = sets.indices(number)
         model = learner.fit(X[drawn], y[drawn], np.random.default_rng(child))
-        found.append({name: np.array(value) for name, value in observe(model, world, drawn).items()})
+        found.append({name: np.array(value) for name, value in observe(model, number, drawn).items()})
     return found
 
 
-def trained(learner: Any = RIDGE, worlds: Worlds | None = None, see: Any = observe, **options: Any) -> list[Any]:
+def trained(learner: Any = RIDGE, sets: TrainingSets | None = None, see: Any = observe, **options: Any) -> list[Any]:
     """Retrain on the 40 records, by default leaving out one at a time."""
-    return retrain(learner, *records(), worlds or leave_one_out(40), see, **({"seed": 0, "workers": 1} | options))
+    return retrain(learner, *records(), sets or leave_one_out(40), see, **({"seed": 0, "workers": 1} | options))
 
 
 # --- designs ---
@@ -51,10 +51,10 @@ def test_leave_one_out_lacks_one_record_per_world() -> None:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("record", [0, 2, 5])
 def test_worlds_with_and_without_are_uniform(record: int, shared: bool) -> None:
-    worlds = with_and_without(6, record, size=3, draws=2_000, seed=1, shared=shared)
+    sets = with_and_without(6, record, size=3, draws=2_000, seed=1, shared=shared)
     for side in (0, 1):
         possible = [drawn for drawn in itertools.combinations(range(6), 3) if (record in drawn) == (side == 0)]
-        seen = Counter(tuple(worlds.indices(world)) for world in range(side, 4_000, 2))
+        seen = Counter(tuple(sets.indices(number)) for number in range(side, 4_000, 2))
         assert set(seen) <= set(possible)
         assert stats.chisquare([seen[drawn] for drawn in possible]).pvalue > 1e-3
 
@@ -103,7 +103,7 @@ def test_draws_are_independent_of_the_training_with_the_same_seed() -> None:
         (lambda: random_sets(5, 2, 0, seed=0), "count"),
         (lambda: random_sets(10, 5, 2, seed=-1), "seed"),
         (lambda: with_and_without(10, 10, size=3, draws=1, seed=0), r"\b10\b"),
-        (lambda: with_and_without(10, 0, size=10, draws=1, seed=0), r"\b9\b.*\b10\b"),
+        (lambda: with_and_without(10, 0, size=10, draws=1, seed=0), r"\b10\b.*\b9\b"),
         (lambda: with_and_without(10, 0, size=3, draws=0, seed=0), "draws"),
         (lambda: leave_one_out(3).indices(3), r"\b3\b"),
     ],
@@ -124,23 +124,23 @@ def test_leave_one_out_equals_a_literal_loop() -> None:
 def test_frames_give_the_same_models_as_arrays() -> None:
     X, y = records()
     frame, labels = pd.DataFrame(X, index=np.arange(40)[::-1]), pd.Series(y)
-    worlds = random_sets(40, 20, 6, seed=2)
-    assert same_bits(trained(worlds=worlds), retrain(Ridge(), frame, labels, worlds, observe, seed=0, workers=1))
+    sets = random_sets(40, 20, 6, seed=2)
+    assert same_bits(trained(sets=sets), retrain(Ridge(), frame, labels, sets, observe, seed=0, workers=1))
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(8, [4, 4]), (9, [4, 5]), (10, [4, 4, 2]), (2, [2]), (5, [5])])
 def test_stacks_are_fixed_and_never_of_one(count: int, sizes: list[int]) -> None:
     X, y = records()
-    worlds = Worlds(40, count, leave_one_out(40).draw)
-    found = trained(StackedRidge(), worlds, seed=11)
-    assert [int(world["weights"][-1]) for world in found] == [size for size in sizes for _ in range(size)]
-    plain = literal_loop(Ridge(), X, y, worlds, 11)
+    sets = TrainingSets(40, count, leave_one_out(40).draw)
+    found = trained(StackedRidge(), sets, seed=11)
+    assert [int(observed["weights"][-1]) for observed in found] == [size for size in sizes for _ in range(size)]
+    plain = literal_loop(Ridge(), X, y, sets, 11)
     assert all(np.array_equal(a["weights"][:-1], b["weights"]) for a, b in zip(found, plain, strict=True))
 
 
 def test_a_single_world_is_a_stack_of_its_own() -> None:
-    found = trained(StackedRidge(), Worlds(40, 1, leave_one_out(40).draw))
-    assert [int(world["weights"][-1]) for world in found] == [1]
+    found = trained(StackedRidge(), TrainingSets(40, 1, leave_one_out(40).draw))
+    assert [int(observed["weights"][-1]) for observed in found] == [1]
 
 
 def blocks() -> tuple[Any, Any]:
@@ -168,13 +168,13 @@ def test_long_work_goes_to_other_processes_unasked(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(workers_module, "SHORT", 0.0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     found = trained(see=lambda *_: {"process": os.getpid()}, workers=None)
-    assert {int(world["process"]) for world in found[:1]} == {os.getpid()}
-    assert os.getpid() not in {int(world["process"]) for world in found[2:]}
+    assert {int(observed["process"]) for observed in found[:1]} == {os.getpid()}
+    assert os.getpid() not in {int(observed["process"]) for observed in found[2:]}
 
 
 def test_short_work_stays_here() -> None:
     found = trained(see=lambda *_: {"process": os.getpid()}, workers=None)
-    assert {int(world["process"]) for world in found} == {os.getpid()}
+    assert {int(observed["process"]) for observed in found} == {os.getpid()}
 
 
 def test_the_order_of_finishing_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_each_task_runs_on_one_thread_and_the_limit_is_lifted_afterwards() -> No
         after = [pool["num_threads"] for pool in threadpool_info()]
     assert max(before) == 2
     assert after[: len(before)] == before
-    assert all((world["threads"] == 1).all() for world in found)
+    assert all((observed["threads"] == 1).all() for observed in found)
 
 
 def test_progress_counts_worlds(tmp_path: Path) -> None:
@@ -215,13 +215,13 @@ def test_what_is_kept_is_chosen_in_the_order_of_the_worlds(workers: int) -> None
     whole = trained()
     order: list[int] = []
 
-    def keep(world: int, observed: Any) -> Any:
-        order.append(world)
-        return world, observed["weights"].sum()
+    def keep(number: int, observed: Any) -> Any:
+        order.append(number)
+        return number, observed["weights"].sum()
 
     kept = trained(workers=workers, keep=keep)
     assert order == list(range(40))
-    assert kept == [(world, seen["weights"].sum()) for world, seen in enumerate(whole)]
+    assert kept == [(number, seen["weights"].sum()) for number, seen in enumerate(whole)]
 
 
 def test_the_callers_records_stay_as_they_are() -> None:
@@ -274,7 +274,7 @@ def test_only_numbers_are_kept(bad: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"worlds": leave_one_out(39)}, r"\b39\b.*\b40\b"),
+        ({"sets": leave_one_out(39)}, r"\b39\b.*\b40\b"),
         ({"seed": -1}, "seed"),
         ({"workers": 0}, "workers"),
         ({"cache": __file__}, r"test_training\.py"),
@@ -304,10 +304,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
 def test_a_dask_cluster_gives_the_same_bits(learner: Any, cluster: str, tmp_path: Path) -> None:
     X, y = records(200)
-    worlds = random_sets(200, 100, 20, seed=2)
-    alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
+    sets = random_sets(200, 100, 20, seed=2)
+    alone = retrain(learner, X, y, sets, observe, seed=4, workers=1)
     for _ in range(2):
-        assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
+        assert same_bits(alone, retrain(learner, X, y, sets, observe, seed=4, cluster=cluster, cache=tmp_path))
 
 
 def test_a_failure_on_the_cluster_names_its_world(cluster: str) -> None:
@@ -329,8 +329,8 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_random_sets_are_uniform_and_of_one_size() -> None:
-    worlds = random_sets(records=5, size=2, count=3000, seed=1)
-    counts = Counter(tuple(worlds.indices(world)) for world in range(3000))
+    sets = random_sets(records=5, size=2, count=3000, seed=1)
+    counts = Counter(tuple(sets.indices(number)) for number in range(3000))
     assert set(counts) == set(itertools.combinations(range(5), 2))
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3
 
@@ -345,12 +345,12 @@ class Dice:
 def test_worlds_of_one_stream_share_their_generator(tmp_path: Path) -> None:
     X = np.zeros(4)
 
-    def rolled(worlds: Worlds) -> list[float]:
-        seen = retrain(Dice(), X, X, worlds, lambda model, _, __: {"roll": model}, seed=3, workers=1, cache=tmp_path)
-        return [float(world["roll"]) for world in seen]
+    def rolled(sets: TrainingSets) -> list[float]:
+        seen = retrain(Dice(), X, X, sets, lambda model, _, __: {"roll": model}, seed=3, workers=1, cache=tmp_path)
+        return [float(observed["roll"]) for observed in seen]
 
     apart = leave_one_out(4)
-    together = Worlds(apart.records, apart.count, apart.draw, lambda world: world % 2)
+    together = TrainingSets(apart.records, apart.count, apart.draw, lambda number: number % 2)
     first, second = rolled(apart), rolled(together)
     assert len(set(first)) == 4
     assert second == [first[0], first[1], first[0], first[1]]

@@ -128,8 +128,8 @@ def made_up_evidence(attack: Attack) -> Evidence:
     def part(values: Any, rows: slice) -> Any:
         return None if values is None else values[rows]
 
-    beside = attack.beside_in(seen)
-    known, asked = ((part(seen[attack.release], rows), part(labels, rows), part(beside, rows)) for rows in halves)
+    second = attack.second_in(seen)
+    known, asked = ((part(seen[attack.release], rows), part(labels, rows), part(second, rows)) for rows in halves)
     member = np.arange(RECORDS // 2) % 2 == 0
     return Evidence(asked[0], asked[1], Known(known[0], known[1], member, known[2]), asked[2])
 

@@ -1,4 +1,4 @@
-"""The attacks. One file per method; adding one is a file here, a line in ``REGISTRY`` and a theory test (CONTRIBUTING)."""
+"""Attacks: membership inference, attribute inference and reconstruction, one file per method, and their registry."""
 
 from collections.abc import Callable
 from functools import partial
@@ -53,7 +53,7 @@ __all__ = [
     "tree_on_score", "zero_found_influences",
 ]  # fmt: skip
 
-#: Every attack on membership that needs no setting of its own, by short name. The contract tests run over all of them.
+#: Every membership inference attack that needs no setting of its own, by short name. The contract tests run over all of them.
 REGISTRY: dict[str, Callable[[], Attack]] = {
     "labels": partial(bounded_loss, "labels"),
     "confidences": partial(learned, "probabilities", "confidences", "logistic regression"),
@@ -100,7 +100,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "explanation references": partial(explanation_references, "gradient"),
     "explanation learned references": partial(learned_explanation_references, "gradient", prediction=None),
     "explanation and prediction references": partial(learned_explanation_references, "gradient"),
-    "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
+    "explanation": partial(learned_explanation, "gradient", second=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
     "explanation network": partial(explanation_network, "gradient", prediction=True, true_label=True),
     "self-revelation": self_revelation,
@@ -109,7 +109,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "score tree": partial(tree_on_score, "score"),
 }
 
-#: What an audit runs unless told otherwise, by short name.
+#: Default attacks of an audit, by short name.
 DEFAULTS: dict[str, tuple[str, ...]] = {
     "classification": (
         "labels",
@@ -123,16 +123,16 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
     "regression": ("error", "error ratio", "bounded error", "error tree", "prediction and truth"),
 }
 
-#: The same as attacks. Those that a model can't give the release for are listed as not run.
+#: The default attacks. Attacks whose release the model can't give are listed as not run.
 ATTACKS: dict[str, tuple[Attack, ...]] = {
     task: tuple(REGISTRY[name]() for name in names) for task, names in DEFAULTS.items()
 }
 
 
 def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ...]:
-    """The attacks with reference models that run wherever such models are trained, the primary one first.
+    """Return the attacks with reference models that run wherever such models are trained, the primary one first.
 
-    Without ``same_kind`` those with references of another kind than the target.
+    Without ``same_kind``, return those whose references are of another kind than the target.
 
     Examples
     --------
@@ -148,12 +148,12 @@ def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ..
 def explanation_attacks(
     release: str, *, prediction: str | None = None, references: bool = False, task: Task = "classification"
 ) -> tuple[Attack, ...]:
-    """The usual attacks on an explanation by features: the tree on its 1-norm, and boosted trees on all of it.
+    """Return the default attacks on a feature explanation: a tree on its 1-norm and boosted trees on all its values.
 
-    With ``prediction``, the release that comes beside it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a
-    regression model), also boosted trees on both. With ``references``, models of the target's kind, these trees give way to the attacks
-    that compare with reference models. The last attack is the one that sees most, and `prediction_attack` the same without the
-    explanation. The attack network (`explanation_network`) takes minutes on large data, and runs only where it is asked for by name.
+    With ``prediction``, the release that comes with it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a regression model),
+    also boosted trees on both. With ``references``, models of the target's kind, the attacks with reference models replace these trees.
+    The last attack reads the most, and `prediction_attack` is the same attack without the explanation. The attack network
+    (`explanation_network`) takes minutes on large data and runs only if it is named.
 
     Examples
     --------
@@ -164,15 +164,15 @@ def explanation_attacks(
     >>> explanation_attacks("gradient", prediction="labels", references=True)[-1].releases
     ('gradient', 'labels', 'references', 'references of gradient')
     """
-    alone = (explanation_norm(release), learned_explanation(release, beside=None, true_label=False))
+    alone = (explanation_norm(release), learned_explanation(release, second=None, true_label=False))
     if references:
         learned = learned_explanation_references(release, prediction=prediction, task=task)
         return (*alone, explanation_references(release), learned)
-    return alone if prediction is None else (*alone, learned_explanation(release, beside=prediction))
+    return alone if prediction is None else (*alone, learned_explanation(release, second=prediction))
 
 
 def prediction_attack(prediction: str, *, references: bool = False, task: Task = "classification") -> Attack:
-    """The attack on the prediction that the last of `explanation_attacks` is compared with.
+    """Return the attack on the prediction that the last of `explanation_attacks` is compared with.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def prediction_attack(prediction: str, *, references: bool = False, task: Task =
     return learned_references(task, prediction=prediction) if references else learned_prediction(prediction)
 
 
-#: What an audit of explanations by records runs unless told otherwise, by short name.
+#: Default attacks on record explanations, by short name.
 RECONSTRUCTIONS: dict[str, Reconstruction] = {
     "uniform": static_queries("uniform", queries=None),
     "marginal": static_queries("marginal", queries=None),
@@ -193,7 +193,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
     "zeroing": zero_found_influences(),
 }
 
-#: What `attribute_inference` runs unless told otherwise, by short name.
+#: Default attacks of `attribute_inference`, by short name.
 ATTRIBUTE_ATTACKS: dict[str, AttributeAttack] = {
     "output": inversion("output"),
     "label": inversion("label"),

@@ -1,25 +1,25 @@
-r"""Inversion: ask the model about the record with every level of the sensitive feature, and see which fits.
+r"""Attribute inference by inversion: query the model with every level of the sensitive feature and compare the outputs.
 
 With :math:`x_K` the known features and v a level, the attacker's probability of v is
 
 .. math:: \Pr(v \mid \text{seen}) \propto \Pr(v \mid x_K)\; L(\text{seen} \mid h(x_K, v)).
 
-Two attackers differ in what they see:
+The attacker observes one of two things:
 
-- ``output``: the model's answer h(x) about the record. L is 1 for the levels at which the model gives that answer and 0 for
-  the others (Fredrikson, Jha and Ristenpart 2015, for an answer without noise). The prior is the baseline's, so
-  that the rule is Bayes' for the attacker who knows all other features: none does better.
+- ``output``: the model's answer h(x) about the record. L is 1 for the levels at which the model gives that answer and 0
+  for the others (Fredrikson, Jha and Ristenpart 2015, for an answer without noise). The prior is that of the baseline,
+  so that the attack is the Bayes rule of an attacker who knows all other features.
 - ``label``: the true label y, and no answer about the record. L is the model's probability of y, or for a regression the
-  normal density of the error with the model's mean squared error (Yeom et al. 2018, Adversary 4). The prior can't use the
-  label, which would count twice, and so this attacker may do worse than the baseline that learns from labels itself.
+  normal density of the error with the model's mean squared error (Yeom et al. 2018, Adversary 4). The prior does not use
+  the label, which would count twice. This attacker can therefore do worse than a baseline that uses the label.
 
-Columns that the attacker does not know are filled from reference records of level v, several times, and L is the mean over
-these; answers then count by :math:`e^{-d/0.02}`, with d the total variation distance between them (of values: the
-difference in standard deviations). This takes the unknown columns as independent of the known ones given v.
+Unknown columns are filled several times from reference records of level v, and L is the mean over the fillings. Answers
+then have the weight :math:`e^{-d/0.02}`, with d the total variation distance between them (of values: the difference in
+standard deviations). This assumes that unknown and known columns are independent given v.
 
-A likelihood that is the same for all levels leaves the prior as it is, to the last bit: where a model makes no use of the
-sensitive feature, and the attacker knows the features that it does use, the gain of ``output`` is exactly 0
-[tople2020, Thm 7].
+A likelihood that is equal for all levels leaves the prior unchanged, to the last bit. If the model does not use the
+sensitive feature and the attacker knows the features that it uses, the gain of ``output`` is exactly 0 [tople2020, Thm
+7].
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Sees = Literal["output", "label"]
 SAME = 1e-6
 #: Total variation distance over which the weight of an answer falls by e, where columns had to be filled.
 WIDTH = 0.02
-#: What a level that does not fit keeps: where none fits, the prior stays.
+#: Likelihood of a level that does not fit: if none fits, the prior remains.
 FLOOR = 1e-12
 #: Records asked about at a time.
 BLOCK = 2_048
 
 
 def inversion(sees: Sees) -> AttributeAttack:
-    """Try every level and keep those that fit the model's answer, or the true label.
+    """Return the attack that tries every level and keeps those that fit the model's output, or the true label.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ def inversion(sees: Sees) -> AttributeAttack:
     if sees == "label":
         source = "Yeom et al. 2018, Adversary 4; Fredrikson et al. 2015"
         return AttributeAttack("inversion by the label", source, _by_label, uses_label=True)
-    raise InputError(f"sees is 'output' or 'label', not {sees!r}")
+    raise InputError(f"sees must be 'output' or 'label', not {sees!r}")
 
 
 def posterior(prior: Floats, likelihood: Floats) -> Floats:
-    """Bayes' rule for each row; a likelihood that is equal for all levels leaves the prior untouched."""
+    """Apply the Bayes rule to each row; a likelihood that is equal for all levels leaves the prior unchanged."""
     raised = likelihood + FLOOR
     flat = raised.max(axis=1) - raised.min(axis=1) <= 1e-9 * raised.max(axis=1)
     product = prior * raised
@@ -93,7 +93,7 @@ def _by_output(evidence: AttributeEvidence, rng: np.random.Generator) -> Floats:
 def _by_label(evidence: AttributeEvidence, rng: np.random.Generator) -> Floats:
     labels, reference = evidence.labels, evidence.reference
     if labels is None or reference.labels is None:
-        raise InputError("inversion by the label needs true labels: say knows_label=True, or use another attack")
+        raise InputError("inversion by the label needs true labels: pass knows_label=True, or use another attack")
     known, asked = reference.features, evidence.features
     prior = boosted_trees(known, reference.level, asked, evidence.categorical, evidence.levels, rng)
     if evidence.classes:

@@ -1,11 +1,11 @@
 r"""Learned attribute inference: boosted trees on the known features, with and without the model's answer.
 
 Trees fitted to reference records, whose level v of the sensitive feature is known, give :math:`\Pr(v \mid x_K)` from the
-known features: *imputation*, the baseline that needs no model. The same trees on the known features and the model's answer
-about the record give :math:`\Pr(v \mid x_K, h(x))`: what the answer reveals, whatever the reason. The two differ in nothing
-but what they see. Offered what does not help, trees do a little worse by it: the gain may lie below 0.
+known features: *imputation*, the baseline without a model. The same trees on the known features and the model's output give
+:math:`\Pr(v \mid x_K, h(x))`. The two attacks differ only in their inputs. Uninformative inputs make trees slightly worse,
+so that the gain can be below 0.
 
-Of probabilities the trees see log-odds, of more than twenty classes the first principal components.
+The trees read probabilities as log-odds, and more than twenty classes as their first principal components.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence
-from leakscope.attacks.membership_explanation_learned import Components
+from leakscope.attacks.membership_explanation_learned import PrincipalComponents
 from leakscope.attacks.membership_learned import log_odds
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.threads import one_thread
 
 TREES, LEAVES, RATE = 40, 8, 0.15
-#: More reference records than this make the trees slower, and hardly better.
+#: Reference records that the trees are fitted to at most: more make them slower and hardly better.
 MOST_KNOWN = 10_000
 MOST_CLASSES = 20
 
 
 def learned_attribute() -> AttributeAttack:
-    """Boosted trees on the known features and the model's answer.
+    """Return the attack by boosted trees on the known features and the model's output.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def learned_attribute() -> AttributeAttack:
 
 
 def imputation() -> AttributeAttack:
-    """Boosted trees on the known features alone: the baseline.
+    """Return the baseline: boosted trees on the known features alone.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def imputation() -> AttributeAttack:
 def boosted_trees(
     known: Floats, level: Indices, asked: Floats, categorical: Booleans, levels: int, rng: np.random.Generator
 ) -> Floats:
-    """Probability of each level for the records asked about, (n, levels), by trees fitted to known records.
+    """Return the probability of each level for the records asked about, (n, levels), by trees fitted to known records.
 
-    Without any feature the answer is the share of each level among the known records.
+    Without features this is the share of each level among the known records.
 
     Examples
     --------
@@ -120,5 +120,5 @@ def _output_features(known: Floats, asked: Floats, classes: bool) -> tuple[Float
         return log_odds(known[:, 1:]), log_odds(asked[:, 1:])
     if known.shape[1] <= MOST_CLASSES:
         return log_odds(known), log_odds(asked)
-    components = Components.fit(known[:MOST_KNOWN])
+    components = PrincipalComponents.fit(known[:MOST_KNOWN])
     return components(known), components(asked)

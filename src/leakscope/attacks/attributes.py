@@ -1,4 +1,4 @@
-"""What an attacker on a sensitive feature holds, and what such an attack is."""
+"""Attribute inference attacks: the evidence that they read, and their common type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ask = Callable[[slice, int], Floats]
 
 @dataclass(frozen=True)
 class Reference:
-    """Other records, whose level of the sensitive feature the attacker knows."""
+    """Reference records, whose level of the sensitive feature the attacker knows."""
 
     features: Floats
     labels: Labels | None
@@ -27,7 +27,7 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class AttributeEvidence:
-    """What the attacker holds of the records in question; never their level of the sensitive feature.
+    """What the attacker knows about the judged records. It never contains their level of the sensitive feature.
 
     Parameters
     ----------
@@ -68,19 +68,19 @@ class AttributeEvidence:
 
 @dataclass(frozen=True)
 class AttributeAttack:
-    """An attack on a sensitive feature: evidence in, the probability of each level out, (n, levels).
+    """An attribute inference attack: it maps evidence to the probability of each level, (n, levels).
 
     Parameters
     ----------
     name, source
-        What it is called, and where it was published.
+        Name, and where it was published.
     guess
         ``guess(evidence, rng)``.
     uses_label
         Whether it needs the true labels.
     has_control
-        Whether the control means something for it: an attack that is fitted to the answers of a model, whatever they are,
-        gains nothing from answers that say nothing; one that takes them for what they are may lose by them.
+        Whether the control is meaningful. An attack that is fitted to a model's outputs gains nothing from uninformative
+        ones; an attack with fixed rules can lose by them.
     """
 
     name: str

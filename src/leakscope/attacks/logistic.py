@@ -1,8 +1,8 @@
 r"""Logistic regression of membership on a few numbers per record, by Newton's method.
 
-It minimises :math:`\sum_i \ln(1 + e^{-s_i x_i^\top w}) + |w|^2 / 2C` with s = 1 for members and -1 for others. The columns of x are
-standardised; the constant has no penalty. That is scikit-learn's ``make_pipeline(StandardScaler(), LogisticRegression(C=C))`` at its
-exact minimum. An audit fits it some hundred times, where scikit-learn's checks and its solver take most of the time.
+It minimises :math:`\sum_i \ln(1 + e^{-s_i x_i^\top w}) + |w|^2 / 2C` with s = 1 for members and -1 for non-members. The columns of x
+are standardised; the constant has no penalty. This is scikit-learn's ``make_pipeline(StandardScaler(), LogisticRegression(C=C))`` at
+its exact minimum. An audit fits it some hundred times, where scikit-learn's checks and its solver take most of the time.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 
-#: When Newton's method ends: after so many steps, or at so small a gain; and the least part of a step that is tried.
+#: Newton's method: largest number of steps, smallest gain, and smallest fraction of a step that is tried.
 MOST_STEPS, SMALLEST_GAIN, SMALLEST_STEP = 50, 1e-10, 1e-6
 #: Penalty of the constant, so that its equation has a solution where one class is missing.
 OF_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Logistic:
+class LogisticClassifier:
     """Weights of the constant and of the standardised columns, and for degree 2 of their standardised products too.
 
     Examples
     --------
-    >>> model = Logistic.fit(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, False, True, True]))
+    >>> model = LogisticClassifier.fit(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, False, True, True]))
     >>> model.decision_function(np.array([[1.5], [3.0]])).round(2)
     array([0.  , 1.27])
     """
@@ -36,7 +36,7 @@ class Logistic:
     penalty: Floats
 
     @classmethod
-    def fit(cls, features: Floats, member: Booleans, strength: float = 1.0, *, degree: int = 1) -> Logistic:
+    def fit(cls, features: Floats, member: Booleans, strength: float = 1.0, *, degree: int = 1) -> LogisticClassifier:
         """Fit the weights; ``strength`` is C, the inverse of the penalty."""
         scales: list[tuple[Floats, Floats]] = []
         columns = _design(features, degree, lambda _, part: scales.append(_standardise(part)))
@@ -50,7 +50,7 @@ class Logistic:
         return len(self.scales)
 
     def design(self, features: Floats) -> Floats:
-        """The constant and the standardised columns, (columns, records): sums over records then read memory in order."""
+        """Return the constant and the standardised columns, (columns, records), so that sums read memory in order."""
 
         def scale(power: int, part: Floats) -> None:
             centre, spread = self.scales[power]
@@ -60,11 +60,11 @@ class Logistic:
         return _design(features, self.degree, scale)
 
     def decision_function(self, features: Floats) -> Floats:
-        """Log-odds of membership."""
+        """Return the log-odds of membership."""
         return np.asarray(self.weights @ self.design(features))
 
     def loss_unseen(self, features: Floats, member: Booleans, part: Indices) -> float:
-        """Sum of the log-loss where each part is predicted from the others, by one Newton step from the weights of all.
+        """Return the cross-validated log-loss, summed: one Newton step from the weights of all records to those without each part.
 
         At these weights the gradient and the curvature of all records but one part are those of all records minus those of the part,
         so that one pass over the records serves all parts.

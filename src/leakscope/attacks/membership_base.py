@@ -5,8 +5,8 @@ With :math:`\ell` the loss of the record under a model, the score is
 .. math:: s(x) = -\ell_{target}(x) - \ln\frac1K \sum_k e^{-\ell_k(x)}, \qquad \text{"member" where } s > 0.
 
 If the loss is the log-loss, this is the logarithm of RMIA's ratio. The loss is taken at temperature 2, the default of the
-implementation in LeakPro: certain answers then count for less. Here the references hold the likelihood of the true label only,
-so that the temperature is that of the true label against all others, with the likelihood held within [0.01, 0.99]
+implementation in LeakPro: confident answers then have less weight. Here the references hold the likelihood of the true label
+only, so that the temperature is that of the true label against all others, with the likelihood held within [0.01, 0.99]
 (`references.log_tempered`). For two classes that is the definition up to these limits. For more classes LeakPro applies the
 temperature to all classes; on location30 (30 classes, four reference models) that has an AUC of 0.94 and this form 0.93.
 
@@ -35,7 +35,7 @@ NAME = "tempered loss against reference models (BASE)"
 
 
 def base(task: Task = "classification") -> Attack:
-    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+    """Return the BASE attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
 
     Examples
     --------
@@ -47,11 +47,11 @@ def base(task: Task = "classification") -> Attack:
         score = tempered_ratio(evidence, task)
         return Guesses(score, (score > 0).astype(np.float64))
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)
 
 
 def tempered_ratio(seen: Evidence | Known, task: Task) -> Floats:
-    """The score s of each record."""
+    """Return the score s of each record."""
     references = references_in(seen, NAME)
     likelihood = log_likelihood_of_loss(seen.observed[:, 0], references, task)
     return np.asarray(log_tempered(likelihood, task) - references[:, LOG_MEAN_TEMPERED])

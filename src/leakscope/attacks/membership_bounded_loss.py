@@ -1,7 +1,8 @@
-r"""The bounded-loss adversary: "member" with probability :math:`1 - L/B` (tople2020, Def. 7; Yeom et al. 2018, Adversary 1).
+r"""The bounded-loss attack: "member" with probability :math:`1 - L/B` (tople2020, Def. 7; Yeom et al. 2018, Adversary 1).
 
 Its advantage is the generalisation gap in units of the bound, :math:`(E_{out}[L] - E_{in}[L])/B` (tople2020, proof of
-Theorem 5). On ``labels`` the loss is 0 or 1 and :math:`B = 1`: the attack that calls every rightly labelled record a member.
+Theorem 5). On ``labels`` the loss is 0 or 1 and :math:`B = 1`: the attack that classifies every correctly labelled record as
+a member.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ BOUNDS = {"labels": 1.0, "likelihood_loss": 1.0}
 
 
 def bounded_loss(release: str) -> Attack:
-    """Against a loss, or against predicted labels.
+    """Return the attack on a loss, or on predicted labels.
 
     Examples
     --------

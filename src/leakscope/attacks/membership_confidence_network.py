@@ -1,9 +1,9 @@
 """The attack network of [tople2020, section 4.1]: two layers of five neurons on the model's confidences.
 
-ReLU, Adam with step 0.001, 5,000 steps on the log-loss; the input is the vector of probabilities as it stands, without the
-record's label (after Salem et al. 2019). The paper does not state the batch: it is 128 here. So small a network often starts
-with neurons that are never active and then learns nothing, so several are trained at once and the one with the smallest loss
-on the known records attacks.
+ReLU, Adam with step 0.001, 5,000 steps on the log-loss; the input is the vector of probabilities, without the record's label
+(after Salem et al. 2019). The paper does not state the batch size; it is 128 here. Such a small network often starts with
+neurons that are never active and then learns nothing. Several are therefore trained, and the one with the smallest loss on
+the known records is used.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def confidence_network(
     starts: int = 4,
     sort: bool = False,
 ) -> Attack:
-    """A small network on the probabilities [tople2020, section 4.1; 3-3 for Table 3]. Needs torch.
+    """Return a small network on the probabilities [tople2020, section 4.1; 3-3 for Table 3]. Needs torch.
 
     Parameters
     ----------
     widths, steps
         Neurons of the hidden layers, and steps of training.
     starts
-        How many networks are trained, of which the best on the known records is kept.
+        How many networks are trained; the best one on the known records is kept.
     sort
-        Whether the network sees the probabilities from the largest down, as in Salem et al. 2019.
+        Whether the probabilities are sorted in descending order, as in Salem et al. 2019.
 
     Examples
     --------

@@ -2,9 +2,9 @@ r"""Difficulty calibration: the loss of a record less its mean loss under models
 
 .. math:: s(x) = \frac1{|OUT|} \sum_{k \in OUT} \ell_k(x) - \ell_{target}(x).
 
-A hard record has a large loss under every model that was not trained on it; what counts is how much smaller the target's is. The loss
-is the log-loss with the probability held above 0.01 (forests answer 0), or the squared error of a regression. "Member" is said from
-the threshold on that is best on the known records, since the paper leaves the threshold open.
+A hard record has a large loss under every model that was not trained on it. The score is how much smaller the target's loss is. The
+loss is the log-loss with the probability held above 0.01 (forests answer 0), or the squared error of a regression. The threshold is
+the best one on the known records, since the paper does not state one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME = "loss calibrated by difficulty"
 
 
 def difficulty_calibration(task: Task = "classification") -> Attack:
-    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+    """Return the calibrated attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
 
     Examples
     --------
@@ -44,4 +44,4 @@ def difficulty_calibration(task: Task = "classification") -> Attack:
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
         return at_best_threshold(evidence, score)
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)

@@ -1,15 +1,14 @@
-r"""What an explanation adds to the prediction: boosted trees on the prediction, and on the prediction and the explanation.
+r"""Learned attacks on a feature explanation: boosted trees on the prediction, and on prediction and explanation.
 
-The question of a user is not what an explanation gives away but what it gives away once the prediction is out
-[shokri2019, Observation 4.3]. Two attacks answer it that differ in nothing but what they see: `learned_prediction` sees
-features of the prediction, `learned_explanation` these and features of the explanation, and both fit the same classifier to
-records whose membership the attacker knows [shokri2019, section 4.1].
+They measure what an explanation reveals in addition to the prediction [shokri2019, Observation 4.3]. The two attacks differ
+only in their inputs: `learned_prediction` reads features of the prediction, `learned_explanation` these and features of the
+explanation. Both fit the same classifier to records whose membership the attacker knows [shokri2019, section 4.1].
 
 Features of a prediction: the log-odds of the largest probabilities in falling order, the predicted class, and the
 probabilities along the first principal components of those of the known records, and with the true label its log-odds and
 its code; of a predicted label, its code, and with the true label also that and whether they agree; of a predicted value, the
-value, and with the true one the squared error. The components tell which classes come second and third. An explanation tells
-that too, and without them it would seem to add what was in the prediction.
+value, and with the true one the squared error. The components show which classes are second and third. An explanation shows
+this too, and without the components it would appear to add what the prediction contains.
 
 Features of an explanation :math:`\varphi`, with signed shares :math:`s_i = \varphi_i / \|\varphi\|_1`:
 
@@ -19,7 +18,7 @@ Features of an explanation :math:`\varphi`, with signed shares :math:`s_i = \var
 - signs: :math:`\sum_i s_i`, the largest share and the smallest;
 - direction: the shares along the first principal components of the known records' shares.
 
-The components are fitted without looking at membership.
+The components are fitted without memberships.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ PREDICTIONS = ("probabilities", "predictions", "labels")
 SOURCE = "shokri2019, section 4.2, with boosted trees"
 TREES, LEAVES, RATE = 100, 4, 0.05
 COMPONENTS = 20
-#: Known records that the components are fitted on: more move them little.
+#: Known records that the components are fitted to: more change them little.
 MOST_FOR_COMPONENTS = 2_000
 #: Numbers of an explanation that are summarised at a time, which bounds memory.
 BLOCK = 1 << 22
 
 
 def learned_prediction(release: str = "probabilities", *, true_label: bool = True) -> Attack:
-    """Boosted trees on the prediction: the attack that `learned_explanation` is compared with.
+    """Return the attack by boosted trees on the prediction, which `learned_explanation` is compared with.
 
     Parameters
     ----------
@@ -74,15 +73,15 @@ def learned_prediction(release: str = "probabilities", *, true_label: bool = Tru
     return attack.reads(*PREDICTIONS)
 
 
-def learned_explanation(release: str, *, beside: str | None = "probabilities", true_label: bool = True) -> Attack:
-    """Boosted trees on the explanation and all that `learned_prediction` sees; with ``beside=None`` on the explanation.
+def learned_explanation(release: str, *, second: str | None = "probabilities", true_label: bool = True) -> Attack:
+    """Return the attack by boosted trees on the explanation and on all that `learned_prediction` reads.
 
     Parameters
     ----------
     release
         The explanation, such as ``"gradient"``.
-    beside
-        The prediction that comes with it, as for `learned_prediction`, or None.
+    second
+        The prediction that is released with it, as for `learned_prediction`; None for the explanation alone.
     true_label
         Whether the attacker knows the records' true labels.
 
@@ -92,12 +91,12 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
     >>> attack.name, attack.releases
     ('learned on all (boosted trees)', ('gradient', 'probabilities'))
     """
-    if beside not in (None, *PREDICTIONS):
-        raise InputError(f"beside is {', '.join(map(repr, PREDICTIONS))} or None, not {beside!r}")
+    if second not in (None, *PREDICTIONS):
+        raise InputError(f"second must be {', '.join(map(repr, PREDICTIONS))} or None, not {second!r}")
 
     def prepare(known: Known) -> Features:
         of_explanation = ExplanationFeatures.fit(known.observed)
-        of_prediction = None if beside is None else PredictionFeatures.fit(beside, _second(known))
+        of_prediction = None if second is None else PredictionFeatures.fit(second, _second(known))
 
         def features(seen: Evidence | Known) -> Floats:
             columns = [of_explanation(seen.observed)]
@@ -109,9 +108,9 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
 
         return features
 
-    sees = "explanation" if beside is None else "both"
+    sees = "explanation" if second is None else "both"
     return Attack(
-        _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, beside=beside
+        _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, second=second
     )
 
 
@@ -121,16 +120,16 @@ def _name(sees: str, true_label: bool) -> str:
 
 
 def _second(seen: Evidence | Known) -> Floats:
-    if seen.beside is None:
-        raise InputError("this attack reads a prediction beside the explanation: put it into the evidence as beside")
-    return seen.beside
+    if seen.second is None:
+        raise InputError("this attack reads the prediction too: pass it as second of the evidence")
+    return seen.second
 
 
 def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Guesses]:
     """The attack that fits boosted trees to features of the known records.
 
-    The number of trees is fixed: on few records stopping early costs more in records held out and in chance than it saves,
-    and the chance would blur the difference of two attacks.
+    The number of trees is fixed. On few records, early stopping loses more by the records held out than it gains, and its
+    randomness would add to the difference of two attacks.
     """
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
@@ -145,7 +144,7 @@ def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.rando
 
 
 def boosted_trees(features: Floats, member: Booleans) -> Any:
-    """Trees that tell members from non-members, fitted."""
+    """Fit trees that distinguish members from non-members."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     trees = HistGradientBoostingClassifier(
@@ -161,19 +160,19 @@ def boosted_trees(features: Floats, member: Booleans) -> Any:
 
 
 @dataclass(frozen=True)
-class Components:
+class PrincipalComponents:
     """The first principal components of some rows."""
 
     centre: Floats
     directions: Floats
 
     @classmethod
-    def fit(cls, rows: Floats, count: int = COMPONENTS) -> Components:
-        """At most ``count`` components, and not more than there can be.
+    def fit(cls, rows: Floats, count: int = COMPONENTS) -> PrincipalComponents:
+        """Fit at most ``count`` components.
 
         Examples
         --------
-        >>> Components.fit(np.array([[0.0, 1.0], [0.0, 3.0]]))(np.array([[5.0, 4.0]])).round(2)
+        >>> PrincipalComponents.fit(np.array([[0.0, 1.0], [0.0, 3.0]]))(np.array([[5.0, 4.0]])).round(2)
         array([[2.]])
         """
         from sklearn.utils.extmath import randomized_svd
@@ -188,7 +187,7 @@ class Components:
 
 @dataclass(frozen=True)
 class PredictionFeatures:
-    """Features of predictions, and of how they compare with the true labels where these are known.
+    """Features of predictions, and of their agreement with the true labels if these are known.
 
     Examples
     --------
@@ -199,11 +198,11 @@ class PredictionFeatures:
     """
 
     release: str
-    components: Components | None
+    components: PrincipalComponents | None
 
     @classmethod
     def fit(cls, release: str, known: Floats) -> PredictionFeatures:
-        components = Components.fit(_evenly(known)) if release == "probabilities" else None
+        components = PrincipalComponents.fit(_evenly(known)) if release == "probabilities" else None
         return cls(release, components)
 
     def __call__(self, prediction: Floats, labels: Labels | None) -> Floats:
@@ -227,11 +226,11 @@ class ExplanationFeatures:
     array([[ 0.69,  0.  ,  1.04,  0.25,  0.  ,  0.25, -0.5 ]])
     """
 
-    components: Components
+    components: PrincipalComponents
 
     @classmethod
     def fit(cls, known: Floats) -> ExplanationFeatures:
-        return cls(Components.fit(_shares(_evenly(known))))
+        return cls(PrincipalComponents.fit(_shares(_evenly(known))))
 
     def __call__(self, explanation: Floats) -> Floats:
         step = max(1, BLOCK // explanation.shape[1])

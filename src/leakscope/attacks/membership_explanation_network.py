@@ -1,4 +1,5 @@
-r"""The attack network of the paper: one sub-network for each thing the attacker sees, joined [shokri2019, appendix A].
+r"""The attack network of the paper: one sub-network for each input of the attacker, then a joint one [shokri2019,
+appendix A].
 
 With k classes and an explanation of d values, all layers are fully connected, with ReLU between them, and of sizes
 
@@ -10,14 +11,14 @@ explanation               [d, 1024, 512, 64]
 joint                     [256, 64, 1]
 ========================= ===================
 
-The predicted label is always there. The joint network starts with 64 for each sub-network that is used, which is 256 with
-all four. The output is the log-odds of membership, and training minimises the log-loss.
+The predicted label is always an input. The joint network starts with 64 for each sub-network that is used, which is 256
+with all four. The output is the log-odds of membership, and training minimises the log-loss.
 
-The paper takes initial weights from Shokri et al. 2017, N(0, 0.01²). Through five layers little is left of an input at that
-size, and on location30 one network in four never left its start; so weights start as torch's ``Linear`` has them, uniform on
+The paper takes initial weights from Shokri et al. 2017, N(0, 0.01²). With these weights the signal vanishes over five
+layers, and on location30 one network in four did not train. Weights therefore start as in torch's ``Linear``, uniform on
 ±1/√(inputs). The paper states neither optimizer, batch nor epochs: here Adam with step 0.001 on batches of 64, up to the
 epoch that is best on a tenth of the known records. Explanations are divided by one number, their root mean square over the
-known records: one for each record would take the size away, which is most of what there is to find.
+known records. A number for each record would remove the size, which carries most of the information.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.models.adapters import seeded_torch
 from leakscope.releases.feature_explanations.settings import parse
 
@@ -42,7 +44,7 @@ Shown = Mapping[str, NDArray[np.float32]]
 
 LABEL_WIDTHS, VECTOR_WIDTHS, JOINT_WIDTHS = (512, 64), (1024, 512, 64), (64, 1)
 BATCH, RATE = 64, 1e-3
-#: Training ends when so many epochs, and so many steps, have not made the loss on the held-out known records smaller.
+#: Training ends after this many epochs, and steps, without a smaller loss on the held-out known records.
 PATIENCE, PATIENT_STEPS = 5, 100
 SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
 #: Records asked about at a time.
@@ -52,10 +54,11 @@ BLOCK = 2048
 def explanation_network(
     release: str, *, prediction: bool = False, true_label: bool = False, epochs: int = 30
 ) -> Attack:
-    """A network on the whole explanation, with more or less beside it [shokri2019, section 4.2 and appendix A].
+    """Return the attack by a network on the whole explanation and, optionally, other inputs [shokri2019, section 4.2
+    and appendix A].
 
     The paper's scenarios: ``explanation_network("gradient")`` is ∇c, with ``true_label=True`` it is ∇c; l, with
-    ``prediction=True`` it is ∇c; c, and ``explanation_network("probabilities")`` is c. All see the predicted label.
+    ``prediction=True`` it is ∇c; c, and ``explanation_network("probabilities")`` is c. All read the predicted label.
     Needs torch; some ten seconds for 5,000 known records.
 
     Parameters
@@ -63,9 +66,9 @@ def explanation_network(
     release
         The explanation, or ``"probabilities"`` for the attack on the prediction alone.
     prediction, true_label
-        Whether the attacker sees the prediction vector, and whether they know the true label.
+        Whether the attacker reads the prediction vector, and whether they know the true label.
     epochs
-        Passes over the known records at most.
+        Largest number of passes over the known records.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def explanation_network(
     sees = ["explanation"] * explained + ["prediction"] * (prediction or not explained) + ["true label"] * true_label
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        import_torch()
+        import_torch("the attack network")
         known = thin(evidence.known, rng)
         classes = _count_classes(known, sees)
         scale = max(float(np.sqrt(np.mean(np.square(known.observed, dtype=np.float64)))), SMALLEST_SCALE)
@@ -94,21 +97,12 @@ def explanation_network(
         "shokri2019, section 4.2 and appendix A",
         guess,
         uses_labels=true_label,
-        beside=None if not explained else "probabilities" if prediction else "labels",
+        second=None if not explained else "probabilities" if prediction else "labels",
     )
 
 
-def import_torch() -> Any:
-    """Import torch, or say how to install it."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("the attack network", "torch") from None
-    return torch
-
-
 def attack_network(classes: int, features: int, sees: Sequence[str]) -> Any:
-    """The untrained network: a ``torch.nn.ModuleDict`` of the sub-networks by name, and ``"joint"``.
+    """Return the untrained network: a ``torch.nn.ModuleDict`` of the sub-networks by name, and ``"joint"``.
 
     Examples
     --------
@@ -133,7 +127,7 @@ def attack_network(classes: int, features: int, sees: Sequence[str]) -> Any:
 
 
 def _count_classes(known: Known, sees: Sequence[str]) -> int:
-    """The columns of the prediction, or the classes that the known labels tell of."""
+    """Number of columns of the prediction, or of classes among the known labels."""
     if "prediction" in sees:
         return int(_prediction(known, sees).shape[1])
     labels = _prediction(known, sees).ravel()
@@ -144,13 +138,13 @@ def _prediction(seen: Evidence | Known, sees: Sequence[str]) -> Floats:
     """The prediction vector, or the predicted label in one column."""
     if "explanation" not in sees:
         return seen.observed
-    if seen.beside is None:
-        raise InputError("the attack network reads a prediction beside the explanation: put it into the evidence")
-    return seen.beside
+    if seen.second is None:
+        raise InputError("the attack network reads the prediction too: pass it as second of the evidence")
+    return seen.second
 
 
 def _show(seen: Evidence | Known, sees: Sequence[str], classes: int, scale: float) -> Shown:
-    """What each sub-network sees; a label that no known record has is all zeros."""
+    """Inputs of each sub-network; a label that no known record has is all zeros."""
     prediction = _prediction(seen, sees)
     predicted = prediction.argmax(axis=1) if "prediction" in sees else prediction[:, 0]
     shown: dict[str, Any] = {"predicted label": predicted[:, None] == np.arange(classes)}

@@ -1,10 +1,9 @@
-r"""The attack on an explanation's size: a decision tree on one number, the 1-norm :math:`\|\varphi(x)\|_1 = \sum_i |\varphi_i(x)|`.
+r"""Attack on the size of an explanation: a decision tree on its 1-norm :math:`\|\varphi(x)\|_1 = \sum_i |\varphi_i(x)|`.
 
-A network with saturating outputs is flat around the records it was trained on, so that their gradients are small. If that
-is all an attack finds, a tree on the 1-norm alone does as well as a network on the whole explanation
-[shokri2019, section 4.3.3 (1), Fig. 2], and nothing is left of it once explanations are divided by their 1-norm
-[section 4.3.3 (2)]. The tree looks at neither labels nor predictions, and makes no difference between the norm and any
-increasing function of it.
+A network with saturating outputs is flat around the records it was trained on, so that their gradients are small. If an
+attack uses nothing else, a tree on the 1-norm does as well as a network on the whole explanation [shokri2019, section
+4.3.3 (1), Fig. 2], and the attack fails if explanations are divided by their 1-norm [section 4.3.3 (2)]. The tree reads
+neither labels nor predictions, and is invariant under increasing functions of the norm.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.core.arrays import Floats
 from leakscope.releases.feature_explanations.settings import parse
 
-#: Leaves at most. More follow chance where there is little to find: one number needs fewer than many do.
+#: Largest number of leaves: more overfit.
 LEAVES = 20
 SMALLEST_NORM = float(np.finfo(np.float32).tiny)
 
 
 def explanation_norm(release: str) -> Attack:
-    """A decision tree on the 1-norm of an explanation [shokri2019, section 4.3.3 (1)].
+    """Return the attack by a decision tree on the 1-norm of an explanation [shokri2019, section 4.3.3 (1)].
 
     A leaf holds at least ten known records and a twentieth of them; the score is its log-odds of membership.
 
@@ -51,10 +50,10 @@ def explanation_norm(release: str) -> Attack:
 
 
 def log_norm(explanation: Floats) -> Floats:
-    """Natural logarithm of each row's 1-norm to five decimals, at least that of the smallest float32.
+    """Return the natural logarithm of each row's 1-norm to five decimals, at least that of the smallest float32.
 
-    Rounded, since norms that differ by the rounding of a sum only, such as those of normalised explanations, tell nothing
-    that an attack is to find.
+    Rounding removes differences between sums that are due to floating-point errors, such as those of normalised
+    explanations.
 
     Examples
     --------

@@ -1,26 +1,27 @@
-r"""Feature explanations against those of reference models: what the target's explanation of a record shows that others do not.
+r"""Attacks that compare feature explanations of the target with those of reference models.
 
 A network is flat around records that it was trained on [shokri2019, section 4.3.3 (1)], and flat around easy records too. Reference models
-tell the two apart: an explanation that is small for this model, and larger for models without the record, is evidence of membership. Two
+distinguish the two: an explanation that is smaller under this model than under models without the record is evidence of membership. Two
 numbers are kept of each explanation :math:`\varphi`:
 
-- *size*: :math:`\ln\|\varphi\|_1` (`log_norm`), by which gradients give members away;
+- *size*: :math:`\ln\|\varphi\|_1` (`log_norm`), in which gradients of members differ;
 - *sum*: :math:`\sum_i \varphi_i`, which for a complete method (integrated gradients, LRP, DeepLIFT) is the prediction less that at the
   baseline.
 
-For each number, the values under reference models with the record are taken for Gaussian around :math:`\mu_{in}`, those under the others
-around :math:`\mu_{out}`, with the pooled deviations of `references`. Two attacks use them, with t the value that the target shows:
+For each number, the values under reference models with the record are modelled as Gaussian around :math:`\mu_{in}`, those under the
+others around :math:`\mu_{out}`, with the pooled deviations of `references`. Two attacks use them, with t the value that the target
+shows:
 
-- *likelihood ratio*: LiRA (Carlini et al. 2022) on explanations. The score is the sum of
-  :math:`Λ = \ln N(t; \mu_{in}, σ_{in}) - \ln N(t; \mu_{out}, σ_{out})` over the two numbers. It sees the explanation alone.
-- *learned*: the classifier of `membership_learned_references` with the features :math:`t - (\mu_{in} + \mu_{out})/2` and Λ of both
-  numbers, added to all its features of the prediction. What an explanation adds to the prediction is the AUC of this attack minus that of the
-  same classifier without these four features. Beside labels the sign of the distances is turned where the label is wrong: the flatter the model
-  there, the surer it is of another class.
+- *likelihood ratio*: LiRA (Carlini et al. 2022) on explanations. The score is the sum of :math:`Λ = \ln N(t; \mu_{in},
+  σ_{in}) - \ln N(t; \mu_{out}, σ_{out})` over the two numbers. It reads the explanation alone.
+- *learned*: the classifier of `membership_learned_references` with the features :math:`t - (\mu_{in} + \mu_{out})/2` and Λ of both numbers,
+  added to all its features of the prediction. What an explanation adds to the prediction is the AUC of this attack minus that of the same
+  classifier without these four features. With labels, the sign of the distances is reversed where the label is wrong: a flat model is there
+  confident of another class.
 
 The values are held between the 0.1 % and the 99.9 % quantile of those under the reference models: a network that rounds a gradient
 to 0 has an infinite logarithm there. In four cases (Adult with logistic regression and with a network, digits, location30; gradient,
-integrated gradients, LRP) the four features were as good as or better than :math:`(t, \mu_{in}, \mu_{out}, Λ)` beside labels and beside
+integrated gradients, LRP) the four features were as good as or better than :math:`(t, \mu_{in}, \mu_{out}, Λ)` with labels and with
 probabilities. The entropy of the explanation, its largest and its smallest value were tried as further numbers and left out: none raised the gain.
 """
 
@@ -62,7 +63,7 @@ LIMITS = (0.001, 0.999)
 
 
 def references_of(release: str) -> str:
-    """Name of the release that holds the statistics of reference models about an explanation.
+    """Return the name of the release that holds the statistics of reference models about an explanation.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def references_of(release: str) -> str:
 
 
 def explanation_statistics(explanation: Floats) -> Floats:
-    """Size and sum of each explanation, (n, 2).
+    """Return the size and sum of each explanation, (n, 2).
 
     Examples
     --------
@@ -85,7 +86,7 @@ def explanation_statistics(explanation: Floats) -> Floats:
 
 
 def explanation_table(statistics: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """What reference models show of each record's explanation, (n, 12): six columns for the size, then six for the sum.
+    """Return what reference models show of each record's explanation, (n, 12): six columns for the size, then six for the sum.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def explanation_table(statistics: Floats, inside: NDArray[np.bool_]) -> Floats:
 
 
 def explanation_references(release: str) -> Attack:
-    """The likelihood ratio of an explanation by features, with reference models; it sees neither prediction nor label.
+    """Return the likelihood-ratio attack on a feature explanation; it reads neither prediction nor label.
 
     Examples
     --------
@@ -124,13 +125,13 @@ def explanation_references(release: str) -> Attack:
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
     name = parse(release).name
-    return Attack(NAME, name, SOURCE, guess, fixed_scale=True, beside=references_of(name))
+    return Attack(NAME, name, SOURCE, guess, fixed_scale=True, second=references_of(name))
 
 
 def learned_explanation_references(
     release: str, *, prediction: str | None = "probabilities", task: Task = "classification"
 ) -> Attack:
-    """Logistic regression on the explanation and on all that `learned_references` sees of the same prediction.
+    """Return the attack by logistic regression on the explanation and on all that `learned_references` reads.
 
     Parameters
     ----------
@@ -158,18 +159,18 @@ def learned_explanation_references(
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         return fit_and_guess(evidence, rng, features, name)
 
-    return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", beside=tuple(read))
+    return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", second=tuple(read))
 
 
 def _with_answers(of_answers: Features, release: str) -> Features:
     """Features of the answers, a loss or labels, and of the explanation."""
 
     def features(seen: Evidence | Known) -> Floats:
-        beside = references_in(seen, LEARNED_WITH_PREDICTION)
-        answers = replace(seen, observed=beside[:, :1], beside=beside[:, 1 : 1 + COLUMNS])
-        explained = _features(replace(seen, beside=beside[:, 1 + COLUMNS :]))
+        second = references_in(seen, LEARNED_WITH_PREDICTION)
+        answers = replace(seen, observed=second[:, :1], second=second[:, 1 : 1 + COLUMNS])
+        explained = _features(replace(seen, second=second[:, 1 + COLUMNS :]))
         if release == "labels":
-            explained[:, :STATISTICS] *= np.where(beside[:, 0] == seen.labels, 1.0, -1.0)[:, None]
+            explained[:, :STATISTICS] *= np.where(second[:, 0] == seen.labels, 1.0, -1.0)[:, None]
         return np.hstack([of_answers(answers), explained])
 
     return features

@@ -1,7 +1,7 @@
-"""Attacks on one number per record that someone else computed: the number itself, and a small tree on it.
+"""Attacks on one given score per record: the score itself, and a small tree on it.
 
-`leakscope.studies.scores` audits such numbers, and no model or record is seen. The first attack takes the number as a score of membership; the
-second finds members wherever on the scale they gather (shokri2019, section 4.1), in the middle or at both ends.
+`leakscope.studies.scores` audits such scores without a model or records. The first attack takes the score as a membership score. The second
+finds members in any range of the scale (shokri2019, section 4.1), in the middle or at both ends.
 """
 
 from __future__ import annotations
@@ -10,30 +10,26 @@ import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
 from leakscope.attacks.protocol import Attack, Evidence, Guesses
-from leakscope.attacks.references import at_best_threshold
+from leakscope.attacks.references import guess_by_threshold
 from leakscope.core.arrays import Floats
 
-#: Leaves of the tree at most: a single number has few places where members can gather, and more leaves would fit chance.
+#: Largest number of leaves of the tree: on a single number more overfit.
 LEAVES = 8
 
 
 def given_score(release: str) -> Attack:
-    """The score as it is; "member" from the threshold on that is best on the records that the attacker knows.
+    """Return the attack whose score is the given one; its threshold is the best one on the known records.
 
     Examples
     --------
     >>> given_score("loss").fixed_scale
     True
     """
-    return Attack("the given score", release, "the score that was given", _guess, fixed_scale=True)
-
-
-def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])
+    return Attack("the given score", release, "the score that was given", guess_by_threshold, fixed_scale=True)
 
 
 def tree_on_score(release: str) -> Attack:
-    """A decision tree on the score (shokri2019, section 4.1): it finds members wherever on the scale they gather.
+    """Return the attack by a decision tree on the score (shokri2019, section 4.1).
 
     Examples
     --------
@@ -58,6 +54,6 @@ def tree_on_score(release: str) -> Attack:
 
 
 def _places(ordered: Floats, observed: Floats) -> Floats:
-    """Where scores fall among the ordered ones: trees need no more, and scikit-learn's hold single precision only."""
+    """Ranks of scores among the ordered ones: trees need no more, and scikit-learn's have single precision."""
     sides = [np.searchsorted(ordered, observed, side=side) for side in ("left", "right")]
     return np.asarray(sides[0] + sides[1], dtype=np.float64)

@@ -1,13 +1,13 @@
-"""The learned adversary: a small classifier tells members from non-members by what the release shows of them.
+"""Learned attacks: a small classifier distinguishes members from non-members by the released values.
 
-The attacker knows the membership of some records (shokri2019, section 4.1; tople2020, section 4.1, after Salem et al. 2019),
-fits on those and is judged on others. What the classifier looks at:
+The attacker knows the membership of some records (shokri2019, section 4.1; tople2020, section 4.1, after Salem et al.
+2019), fits the classifier to them and is judged on others. Inputs of the classifier:
 
-- ``confidences``: the probabilities sorted from the largest down, without the records' labels;
+- ``confidences``: the probabilities in descending order, without the records' labels;
 - ``label and confidences``: these, the probability of the true label, and the label;
 - ``loss``: the loss alone.
 
-Probabilities enter as log-odds, since members differ from others far out in the tails.
+Probabilities are read as log-odds, since members differ from non-members in the tails.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.logistic import LogisticClassifier
 from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
@@ -26,9 +26,9 @@ from leakscope.releases.release import LOSSES
 Looks = Literal["confidences", "label and confidences", "loss"]
 Classifier = Literal["logistic regression", "tree", "network"]
 
-#: More known records than this make a small classifier slower, not better.
+#: Known records that a classifier is fitted to at most: more make it slower, not better.
 MOST_KNOWN = 10_000
-#: Classes beyond the tenth most probable say next to nothing, and are not looked at.
+#: Most probable classes that are read: the others carry almost no information.
 MOST_CONFIDENCES = 10
 #: Depth of the tree. Deeper ones fit chance: on six models of `benchmarks.race` their AUC is equal or smaller, by up to 0.02.
 DEEPEST = 6
@@ -40,7 +40,7 @@ SOURCES: dict[Looks, str] = {
 
 
 def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Attack:
-    """A classifier on the release; ``looks`` says on which part.
+    """Return the attack by a classifier on the release; ``looks`` names its inputs.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
         known = thin(evidence.known, rng)
         unit = _unit(known.observed) if looks == "loss" else 1.0
         if classifier == "logistic regression":
-            fitted = Logistic.fit(features(known.observed / unit, known.labels), known.member)
+            fitted = LogisticClassifier.fit(features(known.observed / unit, known.labels), known.member)
             odds = fitted.decision_function(features(evidence.observed / unit, evidence.labels))
             return Guesses(odds, (odds > 0).astype(np.float64))
         model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
@@ -69,17 +69,17 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
 
 
 def thin(known: Known, rng: np.random.Generator) -> Known:
-    """At most `MOST_KNOWN` of the known records, at random and in their order."""
+    """Return at most `MOST_KNOWN` of the known records, at random and in their order."""
     if len(known.member) <= MOST_KNOWN:
         return known
     rows = np.sort(rng.choice(len(known.member), MOST_KNOWN, replace=False))
     labels = None if known.labels is None else known.labels[rows]
-    beside = None if known.beside is None else known.beside[rows]
-    return Known(known.observed[rows], labels, known.member[rows], beside)
+    second = None if known.second is None else known.second[rows]
+    return Known(known.observed[rows], labels, known.member[rows], second)
 
 
 def smallest_leaf(known: int) -> int:
-    """Known records that a leaf of a tree holds at least: a hundredth, and ten."""
+    """Return the smallest number of known records in a leaf: a hundredth, and at least ten."""
     return max(10, known // 100)
 
 
@@ -99,13 +99,13 @@ def _classifier(name: Literal["tree", "network"], known: int, seed: int) -> Any:
 
 
 def log_odds(probability: Floats) -> Floats:
-    """Natural logarithm of p / (1 - p), probabilities held 1e-12 away from 0 and 1."""
+    """Return the natural logarithm of p / (1 - p), probabilities held 1e-12 away from 0 and 1."""
     held = np.clip(probability, 1e-12, 1 - 1e-12)
     return np.log(held) - np.log1p(-held)
 
 
 def confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
-    """Log-odds of the largest probabilities, from the largest down."""
+    """Return the log-odds of the largest probabilities, in descending order."""
     classes = observed.shape[1]
     ordered = -np.sort(-observed, axis=1) if classes > 2 else observed.max(axis=1, keepdims=True)
     # The last of k sorted probabilities is one minus the others.
@@ -113,18 +113,18 @@ def confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG
 
 
 def label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
-    """`confidences`, the log-odds of the true label, and its code."""
+    """Return `confidences`, the log-odds of the true label, and its code."""
     codes = np.asarray(labels, dtype=np.intp)
     likelihood = np.take_along_axis(observed, codes[:, None], axis=1)
     return np.hstack([confidences(observed, None), log_odds(likelihood), codes[:, None].astype(np.float64)])
 
 
 def _unit(losses: Floats) -> float:
-    """Power of two near the mean loss: a tree takes differences below 1e-7 for none, whatever the unit of the labels."""
+    """Power of two near the mean loss: a tree ignores differences below 1e-7, whatever the unit of the labels."""
     mean = float(losses.mean())
     return float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0
 
 
 def _loss(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
-    # A root tames large losses and keeps zero; unlike a logarithm with an offset it knows no scale.
+    # A root reduces large losses and keeps zero; unlike a logarithm with an offset it has no scale.
     return np.asarray(observed[:, :1] ** 0.25)

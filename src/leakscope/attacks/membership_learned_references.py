@@ -1,4 +1,4 @@
-r"""A classifier on the target and its reference models: the scores of the reference attacks, weighed by records of known membership.
+r"""Learned attack with reference models: a classifier on the scores of RMIA, BASE and LiRA.
 
 For each record, with φ and the statistics of `references`, the features are
 
@@ -6,14 +6,14 @@ For each record, with φ and the statistics of `references`, the features are
           \ln\frac{p_T}{\bar p_T}\ \text{(BASE)},\quad Λ\ \text{(LiRA)}.
 
 RMIA, BASE and LiRA are the best scores for different models, and with few reference models the means that they compare with are
-noisy. The classifier finds on the known records how much weight each deserves. It is fitted on one half of the judged records and
-judged on the other.
+noisy. The classifier learns the weight of each score from the known records. It is fitted to one half of the judged records and
+evaluated on the other.
 
-- *logistic regression*: with the features as they are, or with all products of two as well. Five-fold cross-validation of the log-loss
-  within the known records decides between the two: products help where a model leaks much, and fit chance where it leaks little.
+- *logistic regression*: with the features as they are, or with all products of two as well. Five-fold cross-validation of the
+  log-loss within the known records decides between the two: products help if a model leaks much, and overfit if it leaks little.
 - *boosted trees*: the trees of `membership_explanation_learned`.
 
-Where labels alone are released, the features are :math:`1[\hat y = y]`, :math:`\mu_{in}`, :math:`\mu_{out}` and the score of
+If only labels are released, the features are :math:`1[\hat y = y]`, :math:`\mu_{in}`, :math:`\mu_{out}` and the score of
 `membership_label_references`.
 
 With four reference models and 221 to 5,000 records a side, logistic regression has an AUC at most 0.004 below the best of RMIA, LiRA and BASE in
@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.logistic import LogisticClassifier
 from leakscope.attacks.membership_base import tempered_ratio
 from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_label_references import right_beyond_references
@@ -56,7 +56,7 @@ STRENGTH = {1: 0.1, 2: 1.0}
 def learned_references(
     task: Task = "classification", classifier: Classifier = "logistic regression", *, prediction: str | None = None
 ) -> Attack:
-    """The attack on ``log_loss``, on ``squared_error`` of a regression, or on ``labels``, with ``references``.
+    """Return the attack on ``log_loss``, on ``squared_error`` of a regression, or on ``labels``, with ``references``.
 
     Parameters
     ----------
@@ -75,23 +75,23 @@ def learned_references(
     ('labels', 'references')
     """
     if classifier not in ("logistic regression", "boosted trees"):
-        raise InputError(f"classifier is 'logistic regression' or 'boosted trees', not {classifier!r}")
+        raise InputError(f"classifier must be 'logistic regression' or 'boosted trees', not {classifier!r}")
     name, release = f"learned on reference models ({classifier})", reads_of(task, prediction)
     features = answer_features(task, prediction)
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         return fit_and_guess(evidence, rng, features, name, classifier)
 
-    return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", beside=REFERENCES)
+    return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", second=REFERENCES)
 
 
 def reads_of(task: Task, prediction: str | None = None) -> str:
-    """The release that the attack reads of a prediction: a loss, or labels."""
+    """Return the release that the attack reads of a prediction: a loss, or labels."""
     return prediction if prediction == "labels" else loss_release(task)
 
 
 def answer_features(task: Task, prediction: str | None = None) -> Features:
-    """The features of what is released of the answers."""
+    """Return the function that computes the features of the released answers."""
     return _label_features if prediction == "labels" else partial(features_of, task=task)
 
 
@@ -102,7 +102,7 @@ def fit_and_guess(
     name: str,
     classifier: Classifier = "logistic regression",
 ) -> Guesses:
-    """Fit the classifier to features of the known records, and score those in question."""
+    """Fit the classifier to features of the known records, and score the judged ones."""
     references_in(evidence, name)
     known = thin(evidence.known, rng)
     with one_thread():  # sums in another order are rounded differently
@@ -119,21 +119,21 @@ def _label_features(seen: Evidence | Known) -> Floats:
 
 
 def features_of(seen: Evidence | Known, task: Task) -> Floats:
-    """One row per record with the features of the module."""
+    """Return one row per record with the features of the module."""
     references = references_in(seen, "learned on reference models")
     phi = phi_of_loss(seen.observed[:, 0], task)
     ratios = [ratio(seen, task) for ratio in (log_ratio, tempered_ratio, log_density_ratio)]
     return np.column_stack([phi, references[:, MEAN_IN], references[:, MEAN_OUT], *ratios])
 
 
-def _fit_logistic(features: Floats, member: Booleans) -> Logistic:
-    """Logistic regression on the features, or on them and their products: whichever predicts better."""
-    plain = Logistic.fit(features, member, STRENGTH[1])
+def _fit_logistic(features: Floats, member: Booleans) -> LogisticClassifier:
+    """Logistic regression on the features, or on them and their products: the one that predicts better."""
+    plain = LogisticClassifier.fit(features, member, STRENGTH[1])
     if min(member.sum(), (~member).sum()) < PARTS:
         return plain
     part = np.empty(len(member), np.intp)
     for side in (member, ~member):
         part[side] = np.arange(side.sum()) % PARTS
-    products = Logistic.fit(features, member, STRENGTH[2], degree=2)
+    products = LogisticClassifier.fit(features, member, STRENGTH[2], degree=2)
     losses = [model.loss_unseen(features, member, part) for model in (plain, products)]
     return plain if losses[0] <= losses[1] else products

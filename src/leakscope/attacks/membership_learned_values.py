@@ -1,9 +1,9 @@
-r"""Regression: boosted trees on (prediction, truth, residual), fitted on records of known membership.
+r"""Learned attack on a regression model: boosted trees on prediction, true value and residual.
 
-A threshold on the error takes an error of the same size as equally telling everywhere. Models are more accurate on some values than
-on others, and regress towards the mean: members at the edge of the range keep a smaller error than non-members there. The classifier
-sees :math:`f(x)`, :math:`y`, :math:`y - f(x)` and :math:`|y - f(x)|`, all in units of the known labels' deviation, and learns where
-which error is telling (the black-box attack of Shokri et al. 2017 with values in place of classes; ART has it for regression).
+A threshold on the error treats errors of equal size alike everywhere. Models are more accurate on some values than on others, and
+regress towards the mean: members at the edge of the range have a smaller error than non-members there. The classifier reads
+:math:`f(x)`, :math:`y`, :math:`y - f(x)` and :math:`|y - f(x)|`, all in units of the known labels' deviation, and learns which
+errors are informative where (the black-box attack of Shokri et al. 2017 with values in place of classes; ART has it for regression).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SOURCE = "Shokri et al. 2017, for values"
 
 
 def learned_values() -> Attack:
-    """The attack on ``predictions`` of a regression; it needs the true values.
+    """Return the attack on ``predictions`` of a regression; it needs the true values.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
 
 
 def _scale(labels: Any) -> tuple[float, float]:
-    """Centre and deviation of the known labels, so that the unit of the labels plays no part."""
+    """Centre and deviation of the known labels, so that the unit of the labels does not matter."""
     values = np.asarray(labels, dtype=np.float64)
     return float(values.mean()), float(values.std()) or 1.0
 

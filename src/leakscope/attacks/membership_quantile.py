@@ -1,14 +1,15 @@
-r"""Quantile regression: how high a record's φ is among non-members like it (after Bertran et al. 2023).
+r"""Attack by quantile regression: the rank of a record's φ among similar non-members (after Bertran et al. 2023).
 
-Bertran et al. regress the score of non-members on the records' features x and call a record a member where its score exceeds the
-predicted quantile at level 1 − α; in their Gaussian form the quantile is :math:`\mu(x) + z_{1-α}\,σ(x)`, and records rank by
+Bertran et al. regress the score of non-members on the records' features x and classify a record as a member if its score exceeds
+the predicted quantile at level 1 − α; in their Gaussian form the quantile is :math:`\mu(x) + z_{1-α}\,σ(x)`, and records rank by
 
 .. math:: s(x) = \frac{φ(x) - \mu(x)}{σ(x)}.
 
-An attack in Leakscope sees releases and labels, never features. The regression here therefore conditions on c(x) = (mean φ and log
-mean likelihood under reference models without the record; for classes also the label) in place of x. It is not the method of the paper,
-which needs no reference models, and keeps its form: boosted trees for :math:`\mu(c)`, fitted on the known non-members, and boosted trees
-for the mean absolute deviation :math:`σ(c)` from it. "Member" is said from the threshold on that is best on the known records.
+An attack in Leakscope reads releases and labels, never features. The regression here therefore conditions on c(x) = (mean φ and
+log mean likelihood under reference models without the record; for classes also the label) in place of x. It is not the method
+of the paper, which needs no reference models, but has the same form: boosted trees for :math:`\mu(c)`, fitted on the known
+non-members, and boosted trees for the mean absolute deviation :math:`σ(c)` from it. The threshold is the best one on the known
+records.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from leakscope.models.model import Task
 SOURCE = "after Bertran et al. 2023, conditioned on reference models"
 NAME = "quantile regression"
 TREES, LEAVES, RATE = 100, 4, 0.05
-#: The deviation is held above this part of its mean, so that few exact answers don't decide.
+#: Lower limit of the deviation, as a part of its mean, so that a few exact answers don't dominate.
 SMALLEST = 0.05
 
 
 def quantile_regression(task: Task = "classification") -> Attack:
-    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+    """Return the quantile attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def quantile_regression(task: Task = "classification") -> Attack:
 
             return at_best_threshold(evidence, score)
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", second=REFERENCES)
 
 
 def _condition(seen: Evidence | Known) -> Floats:

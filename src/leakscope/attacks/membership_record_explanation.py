@@ -1,13 +1,14 @@
-"""Membership from explanations by records: a training record often explains itself [shokri2019, section 5.1].
+"""Membership inference attacks on record explanations: a training record often explains itself [shokri2019, section
+5.1].
 
-The attacker asks about a point and looks whether that very point is among the records that explain it. If it is, it was
-trained on, without doubt: only a copy of a training record can be a false alarm. If it isn't, the influences still tell
-something: where they are large, a member would mostly have been shown, so those not shown are rather non-members
-(Figure 7, once the revealed are left out). On two draws of Adult (2,000 records, k = 10) revelation alone has an AUC of
-0.64 and 0.65, with the influences 0.71 and 0.74.
+The attacker queries a point and checks whether the point itself is among the records that explain it. If it is, it is a
+member; only a copy of a training record can be a false positive. If it is not, the influences are still informative: if
+they are large, a member would usually have been shown, so that the point is probably a non-member (Figure 7, without
+the revealed records). On two draws of Adult (2,000 records, k = 10) revelation alone has an AUC of 0.64 and 0.65, with
+the influences 0.71 and 0.74.
 
-What the attacker sees of a point, the release ``record explanation``, is made by `ask`: first the rank at which the point
-itself is revealed, 0 if it isn't; then the absolute influences of the records shown, largest first.
+`ask` makes the release ``record explanation``, one row per point: the rank at which the point itself is revealed, or 0,
+then the absolute influences of the records shown, largest first.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from leakscope.releases.record_explanations.explanation import LeftOut, Loss, Re
 
 RELEASE = "record explanation"
 SOURCE = "shokri2019, section 5.1"
-CHUNK = 500  # points asked about at a time: bounds the memory
+CHUNK = 500  # points per query: bounds the memory
 
 
 def ask(oracle: Oracle, points: Any) -> Floats:
-    """Ask about each point once, and note the rank at which it is revealed itself and the absolute influences.
+    """Query each point once; return the rank at which it is revealed itself and the absolute influences.
 
     Returns
     -------
-    One row per point (m, 1 + k), or (m, 1) if influences are kept back. A refused query is a row of zeros.
+    One row per point (m, 1 + k), or (m, 1) if influences are hidden. A refused query is a row of zeros.
 
     Examples
     --------
@@ -53,14 +54,14 @@ def ask(oracle: Oracle, points: Any) -> Floats:
     points = read_numbers(points)
     if len(points) > oracle.remaining:
         raise InputError(
-            f"{len(points)} points are asked about and the oracle answers {oracle.remaining} more queries: "
-            "raise its budget, or ask about fewer"
+            f"{len(points)} points were passed and the oracle answers {oracle.remaining} more queries: "
+            "raise its budget, or pass fewer points"
         )
     parts = [np.empty((0, 1 + oracle.k))]
     for start in range(0, len(points), CHUNK):
         asked = points[start : start + CHUNK]
         answer = oracle.query(asked)
-        place = np.searchsorted(answer.shown, answer.records)  # a refused query has -1, which stands nowhere
+        place = np.searchsorted(answer.shown, answer.records)  # a refused query has -1, which is not found
         ranks = _own_ranks(asked, np.where(answer.records < 0, -1, place), answer.rows)
         sizes = np.empty((len(asked), 0)) if answer.influences is None else np.abs(answer.influences)
         parts.append(np.column_stack([ranks, np.nan_to_num(sizes)]))
@@ -71,13 +72,11 @@ def read_numbers(points: Any) -> Floats:
     try:
         return np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            "points must be tables of numbers: turn text into numbers as it was done for training"
-        ) from None
+        raise InputError("points must be tables of numbers: encode text as for training") from None
 
 
 def _own_ranks(points: Floats, shown: Indices, rows: Floats) -> Indices:
-    """The first place, from 1, at which a point's own features are shown, or 0; ``shown`` (points, k) are row numbers."""
+    """First position, from 1, at which a point's features are shown, or 0; ``shown`` (points, k) are row numbers."""
     ranks = np.zeros(len(points), np.intp)
     for rank in range(shown.shape[1], 0, -1):
         asked = np.flatnonzero(shown[:, rank - 1] >= 0)
@@ -90,7 +89,7 @@ def _own_ranks(points: Floats, shown: Indices, rows: Floats) -> Indices:
 
 
 def self_revelation() -> Attack:
-    """Say "member" where the point is shown as its own explanation: no false alarms but for copies of members.
+    """Return the attack that says "member" if the point explains itself; only copies of members are false positives.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def _guess_by_revelation(evidence: Evidence, rng: np.random.Generator) -> Guesse
 
 
 def influence_value() -> Attack:
-    """A small decision tree on the rank and the absolute influences, fitted on records of known membership.
+    """Return the attack by a small decision tree on the rank and the absolute influences.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesse
     from sklearn.tree import DecisionTreeClassifier
 
     known = evidence.known
-    # Three questions: was it revealed, how large are the influences, and one more. Deeper trees fit noise.
+    # Depth three: whether it was revealed, the size of the influences, and one more split. Deeper trees fit noise.
     tree = DecisionTreeClassifier(
         max_depth=3, min_samples_leaf=max(1, min(20, len(known.member) // 20)), random_state=int(rng.integers(2**31))
     )
@@ -135,16 +134,16 @@ def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesse
 def self_revealing(
     models: LeftOut, X: Any, ks: Iterable[int] = (1, 5, 10), labels: Any = None, loss: Loss = "likelihood"
 ) -> dict[int, Booleans]:
-    """Which training records are k-self-revealing: shown among the k records that explain them [shokri2019, 5].
+    """Return which training records are k-self-revealing: shown among the k records that explain them [shokri2019, 5].
 
-    A copy with equal features that is shown counts too: it tells as much. One explanation with the largest k serves all.
+    A copy with equal features that is shown counts too. One explanation with the largest k serves all ``ks``.
 
     Parameters
     ----------
     models, X
         The models, and the training records that they were trained on.
     ks
-        How many records an explanation shows; each of these numbers is looked at.
+        Numbers of records that an explanation shows.
     labels, loss
         See `influences`.
 
@@ -159,17 +158,17 @@ def self_revealing(
     """
     ks, X = sorted(set(ks)), read_numbers(X)
     if not ks:
-        raise InputError("ks is empty: name at least one number of records that an explanation shows")
+        raise InputError("ks is empty: pass at least one number of records that an explanation shows")
     if len(X) != len(models):
         raise InputError(
-            f"the models leave out {len(models)} records, and there are {len(X)} rows: give the records they trained on"
+            f"the models leave out {len(models)} records, and X has {len(X)} rows: pass the records that they were trained on"
         )
     shown = [RecordExplanation(k, loss) for k in ks][-1].explain(models, X, labels).records
     return {k: explains_itself(X, shown, k) for k in ks}
 
 
 def explains_itself(X: Floats, shown: Indices, k: int) -> Booleans:
-    """Which training records are, by their features, among the first k of the records ``shown`` (n, …) that explain them.
+    """Return which training records are, by their features, among the first k of the records ``shown`` (n, …) that explain them.
 
     Examples
     --------
@@ -181,11 +180,11 @@ def explains_itself(X: Floats, shown: Indices, k: int) -> Booleans:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """How many records of one group are revealed.
+    """Share of the records of one group that are revealed.
 
     ``share`` is the share of the group's ``records`` that is revealed, ``gap`` that share minus the share among all
-    others. The intervals of the gaps hold for all groups at once; they take records for independent of each other,
-    which those of one training set are only nearly.
+    other records. The intervals of the gaps are simultaneous over all groups. They assume independent records, which is
+    approximate within one training set.
     """
 
     column: str
@@ -196,7 +195,7 @@ class GroupShare:
 
 
 def by_group(revealed: Any, groups: Mapping[str, Any], confidence: float = 0.95) -> list[GroupShare]:
-    """The share of revealed records in each group, beside everybody else [shokri2019, Table 2].
+    """Return the share of revealed records in each group, and its gap to all other records [shokri2019, Table 2].
 
     Groups of fewer than 20 records are pooled, as in an audit, and left out where even the pool is that small.
 
@@ -217,14 +216,16 @@ def by_group(revealed: Any, groups: Mapping[str, Any], confidence: float = 0.95)
     """
     hits = np.asarray(revealed)
     if hits.ndim != 1 or hits.dtype != bool:
-        raise InputError("revealed must say True or False for each record")
+        raise InputError("revealed must be True or False for each record")
     check_confidence(confidence)
     columns: dict[str, NDArray[Any]] = {}
     for name, levels in groups.items():
         if len(levels) != len(hits):
-            raise InputError(f"the column {name!r} has {len(levels)} levels for {len(hits)} records: give one for each")
+            raise InputError(
+                f"the column {name!r} has {len(levels)} levels for {len(hits)} records: pass one level per record"
+            )
         text = np.array([str(level) for level in levels], dtype=object)
-        # Pooling looks at members and non-members; here every record stands for one of each.
+        # Pooling counts members and non-members; here every record counts as one of each.
         columns[name] = pool_small_groups(np.tile(text, 2), np.repeat([True, False], len(text)))[0][: len(text)]
     chosen = [(name, level) for name, levels in columns.items() for level in sorted(set(levels) - {NOT_SHOWN})]
     together = 1 - (1 - confidence) / max(len(chosen), 1)  # Bonferroni

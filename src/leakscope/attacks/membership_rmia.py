@@ -5,14 +5,14 @@ The score of a record is the likelihood of its true label under the target over 
 .. math:: r(x) = \frac{p_{target}(y \mid x)}{p(y \mid x)}, \qquad \text{"member" where } r > 1.
 
 - *Online*: half of the K reference models had the record, and :math:`p = \frac1K \sum_k p_k`.
-- *Offline*: only models that did not have the record are used. Their mean :math:`p_{out}` is too small, and
-  :math:`p = \frac12\bigl((1+a)\,p_{out} + 1 - a\bigr)` stands in for the mean over both kinds. The offline attack needs no training on
-  the records in question, and one reference model suffices. With a = 0.3 it is :math:`p_{target}/(0.65\,p_{out} + 0.35)`.
+- *Offline*: only models that did not have the record are used. Their mean :math:`p_{out}` is too small, and :math:`p =
+  \frac12\bigl((1+a)\,p_{out} + 1 - a\bigr)` replaces the mean over both kinds. The offline attack needs no training on the judged
+  records, and one reference model suffices. With a = 0.3 it is :math:`p_{target}/(0.65\,p_{out} + 0.35)`.
 
-The paper compares :math:`r(x)` with :math:`r(z)` of population records z and calls the share of z with :math:`r(x) \ge \gamma\, r(z)`
-the score. That share rises with :math:`r(x)`, so both rank records alike. A record that is easy for every model has a large
-denominator, so that the score measures what this training added. Few reference models suffice: the denominator is a mean, and no
-variance is estimated. For a regression p is the likelihood of a Gaussian error (`references`).
+The paper compares :math:`r(x)` with :math:`r(z)` of population records z and calls the share of z with :math:`r(x) \ge \gamma\,
+r(z)` the score. That share rises with :math:`r(x)`, so both give the same ranking. A record that is easy for every model has a
+large denominator, so that the score measures the effect of this training. Few reference models suffice: the denominator is a
+mean, and no variance is estimated. For a regression p is the likelihood of a Gaussian error (`references`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OFFLINE = "likelihood against models without the record (offline RMIA)"
 
 
 def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) -> Attack:
-    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+    """Return RMIA on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) 
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
     source = SOURCE if online else "Zarifzadeh et al. 2024, appendix (offline)"
-    return Attack(name, loss_release(task), source, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(name, loss_release(task), source, guess, fixed_scale=True, second=REFERENCES)
 
 
 def log_ratio(seen: Evidence | Known, task: Task) -> Floats:
-    """Logarithm of r, online."""
+    """Return the logarithm of r, online."""
     references = references_in(seen, NAME)
     likelihood = log_likelihood_of_loss(seen.observed[:, 0], references, task)
     return np.asarray(likelihood - references[:, LOG_MEAN_LIKELIHOOD])

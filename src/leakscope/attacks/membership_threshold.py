@@ -1,4 +1,4 @@
-r"""The threshold adversary of Yeom, Giacomelli, Fredrikson and Jha (CSF 2018), in its two forms.
+r"""Threshold attacks on a loss, in two forms (Yeom, Giacomelli, Fredrikson and Jha, CSF 2018).
 
 1. *Loss threshold*: "member" where the loss is at most the mean loss of the training records.
 2. *Likelihood ratio*: with errors :math:`\varepsilon \sim N(0, \sigma_S^2)` for members and :math:`N(0, \sigma_D^2)` for
@@ -24,7 +24,7 @@ SOURCE = "Yeom et al. 2018"
 
 
 def loss_threshold(release: str) -> Attack:
-    """Form 1, on a release that is a loss.
+    """Return the loss threshold attack (form 1) on a release that is a loss.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _guess_by_mean(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # 
 
 
 def likelihood_ratio(release: str) -> Attack:
-    """Form 2, on ``squared_error`` (whose root is the error) or on ``likelihood_loss`` (the error of the probability).
+    """Return the likelihood-ratio attack (form 2) on ``squared_error`` or ``likelihood_loss``.
 
     Examples
     --------

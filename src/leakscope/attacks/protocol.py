@@ -1,6 +1,5 @@
-"""What an attacker holds, and what an attacker answers.
-
-Evidence never holds the truth that the attack is to guess: membership is known for *other* records only.
+"""The types of membership inference attacks: evidence, scores, and the attack itself.  Evidence never contains the
+membership of the judged records, only that of *other* records.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from leakscope.models.target import Model
 
 
 def take_records(values: Floats, rows: NDArray[np.intp]) -> Floats:
-    """Rows of a table at these positions, with the columns in one piece where they are so in the table."""
+    """Return the rows of a table at these positions, with contiguous columns if the table has them."""
     if values.ndim == 2 and values.flags.f_contiguous and not values.flags.c_contiguous:
         return values.T.take(rows, axis=1).T
     return values.take(rows, axis=0)
@@ -26,32 +25,32 @@ def take_records(values: Floats, rows: NDArray[np.intp]) -> Floats:
 
 @dataclass(frozen=True)
 class Known:
-    """Records whose membership the attacker knows: what the release shows of them, their labels, and who is a member."""
+    """Records whose membership the attacker knows: released values, labels, and membership."""
 
     observed: Floats
     labels: Labels | None
     member: NDArray[np.bool_]
-    beside: Floats | None = None
+    second: Floats | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> Known:
         at = np.flatnonzero(rows)
         labels = None if self.labels is None else self.labels[at]
-        beside = None if self.beside is None else take_records(self.beside, at)
-        return Known(take_records(self.observed, at), labels, self.member[at], beside)
+        second = None if self.second is None else take_records(self.second, at)
+        return Known(take_records(self.observed, at), labels, self.member[at], second)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The release at the records in question, and at other records whose membership the attacker knows.
+    """The released values of the judged records, and of other records whose membership the attacker knows.
 
-    ``observed`` has one row per record. ``labels`` holds the true labels (codes of classes, or values) for attacks that
-    say they use them, otherwise None. ``beside`` is a second release, for attacks that say they read one.
+    ``observed`` has one row per record. ``labels`` holds the true labels (codes of classes, or values) if the attack
+    uses them, otherwise None. ``second`` holds a second release if the attack reads one.
     """
 
     observed: Floats
     labels: Labels | None
     known: Known
-    beside: Floats | None = None
+    second: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -59,7 +58,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Guesses:
-    """One answer per record. A higher ``score`` means more surely a member, everywhere.
+    """One score and one decision per record. A higher ``score`` always means more likely a member.
 
     ``says_member`` is the attack's own decision: 1 or 0, or the probability with which a randomised attack says "member".
     """
@@ -70,12 +69,12 @@ class Guesses:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attack on membership: evidence in, guesses out.
+    """A membership inference attack: it maps evidence to scores and decisions.
 
     Parameters
     ----------
     name, release
-        What it is called and which release it reads; together they name a row of the audit.
+        Its name and the release that it reads; together they identify a row of the audit.
     source
         Where it was published, with the number of the definition.
     guess
@@ -83,14 +82,14 @@ class Attack:
     uses_labels
         Whether the attacker must know the records' true labels.
     fixed_scale
-        Whether a record's score does not depend on the records that the attacker knows. All scores can then be compared,
-        which makes intervals narrower; the scores of a fitted attack only within a fold.
-    beside
-        A second release that the attack reads, such as the prediction that an explanation comes with; or several, whose columns
-        stand side by side in the evidence.
+        Whether a record's score does not depend on the known records. All scores can then be compared, which makes
+        intervals narrower. Scores of a fitted attack can be compared within a fold only.
+    second
+        A second release that the attack reads, such as the prediction that is released with an explanation, or several, whose
+        columns are joined in the evidence.
     guess_many
-        ``guess_many(evidences, rng) -> list of Guesses``, for an attack that is quicker on several at once. It draws from
-        the generator as ``guess`` on one after the other does, so that the answers are the same.
+        ``guess_many(evidences, rng) -> list of Guesses``, for an attack that is faster on several at once. It must draw
+        from the generator as successive calls of ``guess`` do, so that the results are equal.
     """
 
     name: str
@@ -99,11 +98,11 @@ class Attack:
     guess: Callable[[Evidence, np.random.Generator], Guesses]
     uses_labels: bool = False
     fixed_scale: bool = False
-    beside: str | tuple[str, ...] | None = None
+    second: str | tuple[str, ...] | None = None
     guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
 
     def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Guesses]:
-        """Guess about several evidences: at once where the attack can, else one at a time, so that only one is in memory."""
+        """Run the attack on several evidences: at once if it can, otherwise one at a time with one in memory."""
         if self.guess_many is not None:
             return self.guess_many(list(evidences), rng)
         answers = []
@@ -114,33 +113,33 @@ class Attack:
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """All that it reads."""
-        return (self.release, *self._besides)
+        """All releases that it reads."""
+        return (self.release, *self._seconds)
 
     @property
     def uses_references(self) -> bool:
         """Whether it reads reference models."""
         from leakscope.attacks.references import from_references
 
-        return any(from_references(name) for name in self._besides)
+        return any(from_references(name) for name in self._seconds)
 
-    def beside_in(self, shown: Mapping[str, Floats]) -> Floats | None:
-        """The columns of all that it reads in addition to its release; None where it reads nothing else."""
-        parts = [shown[name] for name in self._besides]
+    def second_in(self, shown: Mapping[str, Floats]) -> Floats | None:
+        """Return the columns of its second releases, or None if it reads one release only."""
+        parts = [shown[name] for name in self._seconds]
         return None if not parts else parts[0] if len(parts) == 1 else np.hstack(parts)
 
     @property
-    def _besides(self) -> tuple[str, ...]:
-        return (self.beside,) if isinstance(self.beside, str) else self.beside or ()
+    def _seconds(self) -> tuple[str, ...]:
+        return (self.second,) if isinstance(self.second, str) else self.second or ()
 
     def reads(self, *releases: str) -> Attack:
-        """The attack itself, if what it reads is one of these releases; otherwise an error."""
+        """Return the attack if it reads one of these releases, otherwise raise an error."""
         if self.release not in releases:
             raise InputError(f"“{self.name}” reads {' or '.join(releases)}, not {self.release!r}")
         return self
 
     def refuse(self, model: Model) -> NotRun | None:
-        """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""
+        """Return why this attack can't run against such a model, or None. It is called before anything is trained."""
         from leakscope.attacks.references import from_references
         from leakscope.releases.release import find_release
 

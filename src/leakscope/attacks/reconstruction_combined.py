@@ -1,18 +1,18 @@
-r"""Subspace reduction feeding the traversal of the influence graph: each reveals what the other can't.
+r"""Reconstruction by subspace reduction combined with a traversal of the influence graph.
 
 The traversal [shokri2019, 5.2.1] queries every revealed record itself. It costs one query for up to k records, and ends
-when the component is used up: three quarters of Adult have in-degree 0 and are never shown by a query of a record. The
-subspaces of Algorithm 1 show others, each of which is a new start for the traversal. In turn the records found tell where
-the data lie: a record's row, moved to the nearest point of the subspace in which the records that dominate have no
-influence, shows more that is new than a random point of the subspace does.
+when the component is exhausted: three quarters of Adult have in-degree 0 and are never shown by a query of a record. The
+subspaces of Algorithm 1 show other records, each of which is a new start for the traversal. In turn, the records found
+show where the data lie. A record's row, moved to the nearest point of the subspace in which the dominant records have no
+influence, shows more new records than a random point of the subspace.
 
-So each turn is a round of Algorithm 1, then the rows of all records not yet queried, then rows moved into the subspace
-as long as these bring at least one new record in twenty queries. An attacker with records of its own asks about these as
-well, and moves these.
+Each iteration is a round of Algorithm 1, then queries of all records not yet queried, then queries of rows moved into
+the subspace while these show at least one new record in twenty queries. An attacker with own records queries and moves
+these as well.
 
 On 2,000 records of Adult with k = 5 (six draws, two runs each, random points to begin with) it recovers 239, 251, 292 and
 362 records with 500, 1,000, 2,000 and 5,000 queries, where the traversal alone has 235 to 241 and Algorithm 1 alone 57, 93,
-146 and 204. At 500 queries the traversal won three runs of twelve.
+146 and 204. At 500 queries the traversal was better in three of twelve runs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ YIELD = 0.05  # new records per such query, below which the next round begins
 
 
 def combined(*, dimensions: int | None = None) -> Reconstruction:
-    """Alternate rounds of subspace reduction with queries of the records found.
+    """Return the attack that alternates rounds of subspace reduction with queries of the records found.
 
-    With a budget, Algorithm 1 begins again in another subspace when it has ended; without one, the attack ends with it.
+    With a budget, Algorithm 1 restarts in another subspace when it has ended; without one, the attack ends with it.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def combined(*, dimensions: int | None = None) -> Reconstruction:
 
 
 class _Rows:
-    """Rows to query: of records found, and of the attacker's own records if there are any."""
+    """Rows to query: of records found, and the attacker's own records, if any."""
 
     def __init__(self, found: Collector, prior: Prior, rng: np.random.Generator) -> None:
         self.found, self.prior, self.rng = found, prior, rng
@@ -92,12 +92,12 @@ class _Rows:
             self.found.query(np.array([self.found.row(record) for record in records]))
 
     def query_in(self, flat: Flat) -> None:
-        """Query rows moved into the subspace, and the rows of what these show, as long as it pays."""
+        """Query rows moved into the subspace, and the records that these show, until the yield is too low."""
         while self.pays(flat.points(flat.coordinates(self._some()))):
             pass
 
     def query_own(self) -> None:
-        """Query records of the attacker's own, and the rows of what these show, as long as it pays."""
+        """Query the attacker's own records, and the records that these show, until the yield is too low."""
         while self.asked < len(self.own):
             self.asked += BATCH
             if not self.pays(self.own[self.asked - BATCH : self.asked]):

@@ -1,8 +1,8 @@
-"""Traversal of the influence graph: ask about what was revealed, and about what that reveals [shokri2019, 5.2.1, 5.3.3].
+"""Reconstruction by traversal of the influence graph: query every revealed record [shokri2019, 5.2.1, 5.3.3].
 
-A training record that explains a prediction is a point to ask about next, and its explanation shows up to k more. From
-one start everything that can be reached in the influence graph falls, whatever the order. Where that is exhausted, the
-attack begins again at another point that is known beforehand: a record of the prior, or one drawn uniformly.
+A training record that explains a prediction is queried next, and its explanation shows up to k more. From one start,
+every record that can be reached in the influence graph is recovered, in any order. Then the attack restarts at another
+point that is known beforehand: a record of the prior, or one drawn uniformly.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from leakscope.releases.record_explanations.graph import ORDERS, Order
 
 
 def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int | None = 50) -> Reconstruction:
-    """Follow explanations from record to record.
+    """Return the attack that follows explanations from record to record.
 
     Parameters
     ----------
     order
-        Which revealed record is asked about next: the one revealed first (``breadth-first``, in batches), last
+        Which revealed record is queried next: the one revealed first (``breadth-first``, in batches), last
         (``depth-first``; of one explanation the most influential first), or any (``random``).
     restarts
-        Whether to begin again, at another point of the prior, when all that was revealed has been asked about.
+        Whether to restart at another point of the prior when all revealed records have been queried.
     patience
-        Give up after this many starts in a row that bring nothing new; None goes on as long as the budget lasts.
+        Stop after this many consecutive starts without a new record; None continues until the budget is spent.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
         if patience is None and prior.records is None and not np.isfinite(oracle.remaining):
-            raise InputError("a traversal without patience never ends: give the oracle a budget")
+            raise InputError("a traversal without patience never ends: pass an oracle with a budget, or set patience")
         starts, idle, why = 0, 0, "the points of the prior are used up"
         try:
             for point in _starts(prior, rng):
@@ -72,7 +72,7 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
 
 
 def _starts(prior: Prior, rng: np.random.Generator) -> Iterator[Floats]:
-    """Points that are known beforehand: the records in random order, or without any uniform points without end."""
+    """Points that are known beforehand: the records in random order, or without records an endless sequence of uniform points."""
     if prior.records is not None:
         for place in rng.permutation(len(prior.records)):
             yield prior.records[place]
@@ -82,9 +82,9 @@ def _starts(prior: Prior, rng: np.random.Generator) -> Iterator[Floats]:
 
 
 def _follow(found: Collector, asked: int, order: Order, rng: np.random.Generator) -> None:
-    """Ask about each record that has fallen since the first ``asked`` did, and about what these reveal."""
+    """Query each record recovered after the first ``asked``, and the records that these reveal."""
     if order == "breadth-first":
-        # Records are noted in the order in which they fell, which is the order of the queue: all that wait go at once.
+        # Records are stored in the order of recovery, which is the order of the queue: all that wait are queried at once.
         while asked < len(found):
             waiting, asked = found.records[asked:], len(found)
             found.query(np.array([found.row(record) for record in waiting]))

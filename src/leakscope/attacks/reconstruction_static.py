@@ -1,12 +1,12 @@
-"""Static queries: one batch of points that are chosen before the first answer [shokri2019, 5.3.1].
+"""Reconstruction by static queries: points that are chosen before the first answer [shokri2019, 5.3.1].
 
-What the attacker knows of the records decides how good the points are:
+The prior knowledge of the attacker determines the points:
 
 - ``uniform``: the range of each feature;
 - ``marginal``: the distribution of each feature by itself;
-- ``records``: the joint distribution, by records of its own that were not trained on.
+- ``records``: the joint distribution, from own records that are non-members.
 
-Additional queries soon reveal the same records again.
+Further queries soon reveal the same records again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Rec
 Kind = Literal["uniform", "marginal", "records"]
 KINDS = ("uniform", "marginal", "records")
 
-CHUNK = 500  # points asked about at a time: bounds the memory
+CHUNK = 500  # points per query: bounds the memory
 
 
 def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
-    """Ask about points that don't depend on the answers.
+    """Return the attack that queries points that don't depend on the answers.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
         How points are drawn: ``uniform`` within the ranges of the prior; ``marginal``, each feature by itself from
         that feature of the prior's records; or ``records``, the prior's records in random order, each once.
     queries
-        How many points at most: the budget may allow fewer, and with ``records`` there may not be as many. None for as
-        many as the budget allows.
+        Largest number of points. The budget may allow fewer, and ``records`` may have fewer. None for as many as the
+        budget allows.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
         found = Collector(oracle)
         why = "all queries are spent"
         if queries is None and not np.isfinite(oracle.remaining):
-            raise InputError("static queries without a number never end: give the oracle a budget, or say how many")
+            raise InputError("static queries without a number never end: pass an oracle with a budget, or set queries")
         most = int(oracle.remaining) if queries is None else int(queries)
         try:
             for points in _draw(kind, most, prior, rng):
@@ -78,7 +78,7 @@ def _draw(kind: Kind, queries: int, prior: Prior, rng: np.random.Generator) -> I
     own = prior.records
     if kind != "uniform" and (own is None or not len(own)):
         raise InputError(
-            f"static queries of kind {kind!r} need records drawn like the training records: put some in the prior"
+            f"static queries of kind {kind!r} need records from the population of the training records: add some to the prior"
         )
     if kind == "records" and own is not None:
         queries = min(queries, len(own))

@@ -1,28 +1,30 @@
-r"""Subspace reduction: query where all records found so far have no influence [shokri2019, Algorithm 1, Theorem 5.1].
+r"""Reconstruction by subspace reduction: query where all records found so far have no influence [shokri2019, Algorithm
+1, Theorem 5.1].
 
 For logistic regression :math:`f(y) = \sigma(w^\top y + b)` and :math:`f_x`, trained without record x, the influence
 :math:`|I| = |f_x(y) - f(y)|` and the prediction give, up to one sign,
 
 .. math:: u_x(y) = \mathrm{logit}\bigl(f(y) \pm |I|\bigr) - \mathrm{logit} f(y) = (w_x - w)^\top y + b_x - b ,
 
-an affine function of y. In an affine subspace of dimension m, a point that reveals x and m points beside it that reveal
-x too determine it, and :math:`u_x = 0` is an affine subspace of dimension m - 1 in which x has no influence: there
-others show. Each round takes one dimension (with k > 1 up to k, since one set of points serves all records shown).
+an affine function of y. In an affine subspace of dimension m, a point that reveals x and m nearby points that reveal x
+too determine it, and :math:`u_x = 0` is an affine subspace of dimension m - 1 in which x has no influence, so that
+other records are shown. Each round removes one dimension (with k > 1 up to k, since one set of points serves all
+records shown).
 
-Beyond the paper, and where it differs from the print:
+Extensions and differences from the paper:
 
-- The right one of the two signs is the one for which :math:`u_x` is affine, which some more points tell; a sign that
-  changes between two points fails this too, and is mended by points that are closer.
+- The correct sign is the one for which :math:`u_x` is affine, which further points decide. A sign that changes between
+  two points fails this check too; closer points are then used.
 - The points of a round give the model's own weights as well, so that no queries are spent on these alone. They keep
-  predictions off 0 and 1, where a logit loses its digits.
-- Line 19 asks whether \|I\| is the same at all points; its print takes these points for directions. Here a record
-  can't be zeroed if the place where :math:`u_x = 0` lies too far off, which holds for a constant :math:`u_x` too.
-- An attacker with few queries leaves only some features free: M of them cost about M²/2k queries, and yield M records.
-  With more features than records, free features a little above the number of records suffice.
+  predictions away from 0 and 1, where a logit loses its digits.
+- Line 19 asks whether \|I\| is the same at all points; as printed it uses directions instead of points. Here a record
+  can't be zeroed if the set :math:`u_x = 0` is too far away, which includes a constant :math:`u_x`.
+- An attacker with few queries leaves only some features free: M of them cost about M²/2k queries and yield M records.
+  With more features than records, slightly more free features than records suffice.
 
-Rounded influences are no obstacle until few digits are left: on 2,000 records of Adult three significant digits do as
-well as sixteen, and two don't; on 300 images with k = 5 four digits give 90 % of the records, and ten all. In float64 the
-limit is reached where a record's own prediction is 0 or 1 to the last digit, which is far outside of the ranges.
+Rounding influences helps only with very few digits: on 2,000 records of Adult, three significant digits do as well as
+sixteen, and two do not; on 300 images with k = 5, four digits give 90 % of the records, and ten all. In float64 the limit
+is a record's own prediction of 0 or 1 to the last digit, which occurs far outside of the ranges.
 """
 
 from __future__ import annotations
@@ -38,15 +40,15 @@ from leakscope.core.errors import InputError
 from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 from leakscope.releases.record_explanations.explanation import Loss
 
-MODERATE = 2.0  # logits beyond are avoided: digits are lost where predictions are close to 0 or 1
-CHECKS = 3  # points of a round that tell the sign
+MODERATE = 2.0  # largest logit: digits are lost where predictions are close to 0 or 1
+CHECKS = 3  # points of a round that decide the sign
 HALVINGS = 20  # of the distance to the points of a round
-PATIENCE = 4  # tries that a record other than the first is waited for
-ATTEMPTS = 5  # at points ever closer
-BENT = 0.05  # share of u by which it may miss an affine function before closer points are tried
-REACH = 1000.0  # how far outside the ranges to go, in diagonals of these
-FLOOR = 1e-13  # influences below are rounding errors
-TRIES = 8  # rounds in a row that bring nothing before the attack ends
+PATIENCE = 4  # tries for a record other than the first
+ATTEMPTS = 5  # each with closer points
+BENT = 0.05  # largest relative deviation of u from an affine function before closer points are tried
+REACH = 1000.0  # largest distance from the ranges, in diagonals of these
+FLOOR = 1e-13  # smaller influences are rounding errors
+TRIES = 8  # consecutive rounds without a result before the attack ends
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Affine:
     error: float = 0.0
 
     def at(self, coordinates: Floats) -> float:
-        """The value at these coordinates."""
+        """Return the value at these coordinates."""
         return self.value + float(self.gradient @ coordinates)
 
 
@@ -74,15 +76,15 @@ class Flat:
         return len(self.basis)
 
     def coordinates(self, points: Floats) -> Floats:
-        """Coordinates of the nearest points of the subspace."""
+        """Return the coordinates of the nearest points of the subspace."""
         return np.asarray((points - self.centre) @ self.basis.T)
 
     def points(self, coordinates: Floats) -> Floats:
-        """The points at these coordinates."""
+        """Return the points at these coordinates."""
         return np.asarray(self.centre + coordinates @ self.basis)
 
     def cut(self, function: Affine, others: list[Affine]) -> list[Affine]:
-        """Go over to the part where the function is zero; gives the others in its coordinates."""
+        """Restrict the subspace to the zeros of the function; return the others in the new coordinates."""
         length = float(np.linalg.norm(function.gradient))
         direction = function.gradient / length
         shift = -function.value / length
@@ -101,13 +103,13 @@ class Flat:
 
 
 def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
-    """Recover records by making the influence of those found zero [shokri2019, Algorithm 1].
+    """Return the attack that recovers records where those found have no influence [shokri2019, Algorithm 1].
 
     Parameters
     ----------
     dimensions
         How many features, drawn at random, are free; the others keep a random value. By default all, or as many as the
-        budget lets it use up.
+        budget allows.
 
     Examples
     --------
@@ -154,43 +156,43 @@ class Descent:
         self.reach = REACH * (float(np.linalg.norm(prior.high - prior.low)) or 1.0)
         self.step = float(np.mean(prior.high - prior.low)) or 1.0
         self.zeroed: set[int] = set()  # records whose influence was made zero
-        self.hopeless: set[int] = set()  # those whose influence is zero nowhere in the subspace, or too far off
+        self.hopeless: set[int] = set()  # those whose influence is zero nowhere in the subspace, or too far away
         self.rounds = self.fruitless = 0
         self.why: str | None = None
 
     def notes(self) -> dict[str, object]:
-        """What is said of the run beside the records; ``zeroed`` counts records whose influence it takes to be zero."""
+        """Return notes on the run; ``zeroed`` counts the records whose influence is assumed to be zero."""
         return {"why": self.why, "rounds": self.rounds, "zeroed": len(self.zeroed), "dimension": len(self.flat)}
 
     def round(self) -> None:
-        """Query a point, learn the influences of the records that it shows, and go where these are zero."""
+        """Query a point, learn the influences of the records that it shows, and move to where these are zero."""
         self.rounds += 1
         before = len(self.flat)
         here = self.sample() if self.flat.logit is not None else self._first_point()
         answer = self.found.query(self.flat.points(here)[None])
         if answer.influences is None:
-            raise InputError("subspace reduction needs the influences, and these are kept back: use another attack")
+            raise InputError("subspace reduction needs the influences, and the oracle hides them: use another attack")
         if not before:
             self.why = "every dimension is used up"
             return
         shown = zip(answer.records[0].tolist(), np.abs(answer.influences[0]).tolist(), strict=True)
         sizes = {record: size for record, size in shown if size > FLOOR and record not in self.hopeless}
         if sizes:
-            beside = _LookAround(self.found, self.flat, here, float(answer.predictions[0]), sizes, self.rng)
-            learned = beside.learn(self.step)
-            self.flat.logit = beside.logit or self.flat.logit
+            nearby = _LookAround(self.found, self.flat, here, float(answer.predictions[0]), sizes, self.rng)
+            learned = nearby.learn(self.step)
+            self.flat.logit = nearby.logit or self.flat.logit
             self._zero(learned)
         self.fruitless = 0 if len(self.flat) < before else self.fruitless + 1
         if self.fruitless >= TRIES:
             self.why = f"{TRIES} rounds in a row showed no record whose influence can be made zero"
 
     def sample(self) -> Floats:
-        """Coordinates of a random point of the ranges, moved into the subspace and to where the logit is moderate."""
+        """Draw the coordinates of a random point of the ranges, moved into the subspace and to a moderate logit."""
         here = self.flat.coordinates(self.prior.uniform(1, self.rng)[0])
         model = self.flat.logit
         if model is None or not len(self.flat) or (abs(model.at(here)) <= MODERATE and not self.fruitless):
             return here
-        # Far off, records change the logit by so much that their own predictions, not this one, are close to 0 or 1.
+        # Far away, records change the logit so much that their own predictions, not this one, are close to 0 or 1.
         bound = MODERATE * 2.0 ** min(self.fruitless, 4)
         excess = model.at(here) - self.rng.uniform(-bound, bound)
         length = float(np.linalg.norm(model.gradient))
@@ -225,7 +227,7 @@ def _first_flat(prior: Prior, dimensions: int, rng: np.random.Generator) -> Flat
 
 
 class _LookAround:
-    """The affine functions u of the records that a point shows, from points beside it that show them too."""
+    """The affine functions u of the records that a point shows, from nearby points that show them too."""
 
     def __init__(
         self,
@@ -245,7 +247,7 @@ class _LookAround:
         self.logit: Affine | None = None
 
     def learn(self, step: float) -> dict[int, Affine]:
-        """The functions of the records that it was possible to learn, the most influential record first."""
+        """Learn the functions of as many records as possible, the most influential record first."""
         learned: dict[int, Affine] = {}
         if not 0 < self.prediction < 1:
             return learned
@@ -262,7 +264,7 @@ class _LookAround:
         return {record: learned[record] for record in self.sizes if record in learned}
 
     def _ask(self, wanted: list[int], step: float) -> dict[int, Floats]:
-        """For each record the steps, predictions and sizes (3, directions) at points beside that show it too."""
+        """For each record the steps, predictions and sizes (3, directions) at nearby points that show it too."""
         count = len(self.directions)
         seen = {record: np.full((3, count), np.nan) for record in wanted}
         steps = np.full(count, step)
@@ -277,17 +279,17 @@ class _LookAround:
                 place = shows[new].argmax(axis=1)
                 sizes = np.abs(answer.influences[new, place])
                 table[:, missing[new]] = steps[missing[new]], answer.predictions[new], sizes
-            if tries >= PATIENCE:  # only the first is waited for to the end
+            if tries >= PATIENCE:  # only the first is always waited for
                 seen = {r: table for r, table in seen.items() if r == wanted[0] or not np.isnan(table[0]).any()}
             missing = np.flatnonzero(np.isnan([table[0] for table in seen.values()]).any(axis=0))
             if not len(missing):
                 break
-            # Where a record shows no more on one side, it may on the other.
+            # A record that is no longer shown on one side may be shown on the other.
             steps[missing] *= -1.0 if tries % 2 == 0 else -0.5
         return {record: table for record, table in seen.items() if not np.isnan(table).any()}
 
     def _fit(self, size: float, seen: Floats) -> Affine | None:
-        """The affine function through the points, with the sign that suits the check points better."""
+        """The affine function through the points, with the sign that fits the check points better."""
         steps, predictions, sizes = seen
         if self.logit is None:
             gradient = ((logit(predictions) - logit(self.prediction)) / steps)[:-CHECKS]

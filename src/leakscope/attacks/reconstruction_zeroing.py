@@ -1,23 +1,24 @@
-r"""Query where the records found so far should have no influence, whatever the model [shokri2019, end of section 5].
+r"""Reconstruction by zeroing fitted influences, for any model [shokri2019, end of section 5].
 
-Algorithm 1 needs logistic regression. Here the influence of a record r on a point y is only taken to be smooth: the
-change of the logit that it stands for, to first order
+Algorithm 1 needs logistic regression. Here the influence of a record r on a point y is only assumed to be smooth. The
+corresponding change of the logit, to first order
 
 .. math:: v_r(y) = \frac{f_r(y) - f(y)}{f(y)(1 - f(y))} \approx a_r + g_r^\top y ,
 
-is fitted by ridge regression over all answers that showed the record so far. No query is spent on gradients: those of
-finite differences cost as many queries as there are features for each step, and show nothing new. A query is a random
-point y moved by the damped Gauss-Newton step (of least norm) towards where the records that dominate the answers have
-no influence,
+is fitted by ridge regression over all answers that showed the record so far. No query is spent on gradients: finite
+differences cost one query per feature for each step and show nothing new. A query is a random point y moved by the
+damped Gauss-Newton step (of least norm) towards the points at which the records that dominate the answers have no
+influence,
 
 .. math:: y \leftarrow y - J^\top (J J^\top + \mu \mathbb 1)^{-1} v(y), \qquad J_r = g_r ,
 
-within the ranges of the features. How many of the dominant records are zeroed is random for each query, and some
-queries stay where they were, so that a model far from affine costs little against uniform sampling. It gains where few
-records dominate, which is with many features and a regularised model; with few features, uniform points see all there is.
+within the ranges of the features. The number of dominant records that are zeroed is random for each query, and some
+queries are not moved, so that little is lost against uniform sampling if the model is far from affine. The attack gains
+if few records dominate, as with many features and a regularised model; with few features, uniform points show the same
+records.
 
 The signs of the influences are used, as released: of the loss of the predicted class [shokri2019, Eq. 4]. The opposite
-sign for all serves as well.
+sign for all works as well.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, OracleAnswer, Prior, Reconstruction, Recovered
 from leakscope.releases.record_explanations.explanation import Loss
 
-FIRST = 50  # uniform queries to begin with
+FIRST = 50  # uniform queries at the start
 BATCH = 20  # queries between two fits
 UNMOVED = 0.2  # share of queries that stay uniform
 RIDGE = 1e-2  # of the regression, with features scaled to length 1
 DAMPING = 1e-3  # of a step, in units of the mean squared gradient
-GROWTH = 1.1  # how many times the points of the last fit a record must have shown for another
-IDLE = 100  # batches in a row that show nothing new before an attack without a budget ends
+GROWTH = 1.1  # growth of a record's points after which it is fitted again
+IDLE = 100  # consecutive batches without a new record before an attack without a budget ends
 
 
 def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
-    """Recover records by querying where those that dominate the answers should have no influence.
+    """Return the attack that queries where the records that dominate the answers should have no influence.
 
     Parameters
     ----------
     margin
-        How far to go outside the ranges of the features, in these ranges.
+        How far outside the ranges of the features to query, in units of these ranges.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
         why = f"{IDLE} batches in a row showed nothing new"
-        answers = _Answers(prior)
+        answers = _FittedInfluences(prior)
         points, idle = prior.uniform(FIRST, rng), 0
         try:
             while idle < IDLE:
@@ -77,7 +78,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     return Reconstruction("zero found influences", "shokri2019, end of section 5", run, uses_influences=True)
 
 
-class _Answers:
+class _FittedInfluences:
     """All answers so far, with features scaled to [-1/2, 1/2], and each record's fitted influence."""
 
     def __init__(self, prior: Prior) -> None:
@@ -87,13 +88,13 @@ class _Answers:
         self.records: dict[int, tuple[list[int], list[float]]] = {}  # where each record showed, and its change there
         self.fits: dict[int, tuple[int, Floats]] = {}  # the last fit of each record, and how many points it had
 
-    def note(self, points: Floats, answer: Answer, loss: Loss) -> None:
+    def note(self, points: Floats, answer: OracleAnswer, loss: Loss) -> None:
         if answer.influences is None:
-            raise InputError("zeroing influences needs the influences, and these are kept back: use another attack")
+            raise InputError("zeroing influences needs the influences, and the oracle hides them: use another attack")
         predictions = answer.predictions
         second = predictions >= 0.5
         if loss == "log":  # the probability of the predicted class is exp(-I) times what it was
-            with np.errstate(over="ignore"):  # noise can claim what no model does; such answers are left out below
+            with np.errstate(over="ignore"):  # noise can give impossible values; such answers are left out below
                 own = np.where(second, predictions, 1 - predictions)[:, None] * np.expm1(-answer.influences)
         else:
             own = -answer.influences
@@ -124,7 +125,7 @@ class _Answers:
         return np.asarray(self.low + (here + 0.5) * self.width)
 
     def _fit(self, record: int) -> Floats:
-        """Constant and gradient of a record's change, by ridge regression; anew when it has shown a tenth more often."""
+        """Constant and gradient of a record's change, by ridge regression; refitted when it has been shown a tenth more often."""
         where, values = self.records[record]
         count, fit = self.fits.get(record, (0, np.empty(0)))
         if len(where) > GROWTH * count:

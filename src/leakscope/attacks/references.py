@@ -1,7 +1,7 @@
-r"""Reference models, seen from one record: what models that had the record say of it, and what the others say.
+r"""Statistics of each record under reference models with and without it, as the release ``references``.
 
-Attacks that compare a record with itself under other trainings read these statistics as the release ``references``, one row per
-record. With φ the log-odds of the true label (`phi_of`) and p its likelihood under a reference model:
+Attacks that compare the target with reference models read these statistics, one row per record. With φ the log-odds of the true
+label (`phi_of`) and p its likelihood under a reference model:
 
 ======================= ============================================================================================
 ``MEAN_IN``             mean of φ under the models that had the record
@@ -15,8 +15,8 @@ record. With φ the log-odds of the true label (`phi_of`) and p its likelihood u
 ``MEAN_LOSS_OUT``       mean loss (`bounded_log_loss`, or the squared error) under the models that did not have the record
 ======================= ============================================================================================
 
-Probabilities are held within [0.01, 0.99] for φ: forests answer 0 and 1, and without the limits a few such answers decide the
-pooled deviations. For a regression φ is :math:`-\sqrt{|y - f(x)|}`, since the root of a Gaussian error is nearly Gaussian, and p is
+Probabilities are held within [0.01, 0.99] for φ: forests give 0 and 1, and without the limits a few such values dominate the pooled
+deviations. For a regression φ is :math:`-\sqrt{|y - f(x)|}`, since the root of a Gaussian error is nearly Gaussian, and p is
 :math:`\exp(-(y - f(x))^2/2\sigma^2)` with σ² = ``VARIANCE``, a Gaussian error. The tempered column has a Laplace error instead.
 
 From `OWN` models on each side of every record, the deviations are each record's own, as Carlini et al. (2022) advise for many models.
@@ -40,7 +40,7 @@ from leakscope.models.model import Task
 REFERENCES = "references"
 #: Name of the same from reference models of another kind than the target, where the target can't be trained again.
 OTHER_REFERENCES = "other references"
-#: Both. They are no releases of a model, and are made by the auditor.
+#: Both. They are not releases of a model: the auditor computes them.
 FROM_REFERENCES = (REFERENCES, OTHER_REFERENCES)
 #: How the name of the same about explanations begins (`membership_explanation_references`).
 OF_EXPLANATION = "references of "
@@ -48,31 +48,31 @@ MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = 
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
 LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
-#: Numbers in a block. Several arrays of this size are made at once, and fit into the cache of a processor.
+#: Numbers in a block. Several arrays of this size fit into the cache of a processor.
 CELLS = 1 << 19
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01
-#: Deviations are held above this part of the deviation of all φ, so that models without randomness give finite scores.
+#: Lower limit of deviations, as a part of the deviation of all φ, so that models without randomness give finite scores.
 SMALLEST = 1e-3
-#: Models with and without a record from which on its deviations are its own.
+#: Models with and without a record from which on it has its own deviations.
 OWN = 32
-#: A record's own deviation is held above this part of the pooled one.
+#: Lower limit of a record's own deviation, as a part of the pooled one.
 OWN_FLOOR = 0.5
 TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
 def from_references(name: str) -> bool:
-    """Whether a release is made by the auditor from reference models."""
+    """Return whether the auditor computes a release from reference models."""
     return name in FROM_REFERENCES or name.startswith(OF_EXPLANATION)
 
 
 def loss_release(task: Task) -> str:
-    """Name of the loss that attacks with reference models read."""
+    """Return the name of the loss that attacks with reference models read."""
     return "squared_error" if task == "regression" else "log_loss"
 
 
 def phi_of(fit: Floats, task: Task) -> Floats:
-    """φ of each record, from the likelihood of its true label, or from the squared error of a regression.
+    """Return φ of each record, from the likelihood of its true label, or from the squared error of a regression.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def phi_of(fit: Floats, task: Task) -> Floats:
 
 
 def phi_of_loss(loss: Floats, task: Task) -> Floats:
-    """The same from a release: ``log_loss``, or ``squared_error`` of a regression."""
+    """Return the same from a release: ``log_loss``, or ``squared_error`` of a regression."""
     return phi_of(loss if task == "regression" else np.exp(-loss), task)
 
 
@@ -93,7 +93,7 @@ def _clipped_log_odds(probability: Floats) -> Floats:
 
 
 def log_tempered(log_likelihood: Floats, task: Task) -> Floats:
-    r"""Logarithm of the likelihood at temperature T = 2, from ln p.
+    r"""Return the logarithm of the likelihood at temperature T = 2, from ln p.
 
     For classes, with p the probability of the true label held within the limits of φ, it is the logarithm of
     :math:`p^{1/T} / (p^{1/T} + (1-p)^{1/T})`: the true label against all others. For a regression it is
@@ -110,7 +110,7 @@ def log_tempered(log_likelihood: Floats, task: Task) -> Floats:
 
 
 def bounded_log_loss(loss: Floats) -> Floats:
-    """Log-loss with the probability held above the lower limit of φ.
+    """Return the log-loss with the probability held above the lower limit of φ.
 
     Examples
     --------
@@ -121,23 +121,22 @@ def bounded_log_loss(loss: Floats) -> Floats:
 
 
 def log_likelihood_of_loss(loss: Floats, references: Floats, task: Task) -> Floats:
-    """Logarithm of p under the target, from a release: ``log_loss``, or ``squared_error`` of a regression."""
+    """Return the logarithm of p under the target, from a release: ``log_loss``, or ``squared_error`` of a regression."""
     return -loss / (2 * references[:, VARIANCE]) if task == "regression" else -loss
 
 
 def likelihood_of(answers: Floats, y: Labels) -> Floats:
-    """Probability of the true label."""
+    """Return the probability of the true label."""
     return np.take_along_axis(answers, np.asarray(y, np.intp)[:, None], axis=1)[:, 0]
 
 
 def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """Statistics of each record, (n, 9); see the module for the columns.
+    """Return the statistics of each record, (n, 9); see the module for the columns.
 
     Parameters
     ----------
     answers
-        For each reference model what it answers about the records: (n, classes), or (n,) for a regression. Of each only one
-        number per record is kept.
+        Answers of each reference model: (n, classes), or (n,) for a regression. Only one number per record is kept of each.
     y
         True labels, (n,).
     inside
@@ -156,18 +155,20 @@ def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[n
 
 
 def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
-    """Likelihood of the true label, or the squared error of a regression."""
+    """Return the likelihood of the true label, or the squared error of a regression."""
     return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
 
 
 def combine(fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """The same from the likelihood (of a regression the squared error) under each model, (models, n)."""
+    """Return the statistics from the likelihood, or the squared error, under each model, (models, n)."""
     if inside.all() or not inside.any():
-        raise InputError("some reference models must have had a record and some must not: train more of them")
+        raise InputError(
+            "each record must be in the training set of some reference models and not of others: train more of them"
+        )
     if fit.shape != inside.shape:
         raise InputError(
-            f"there are answers of {len(fit)} reference models about {fit.shape[1]} records, and memberships of shape "
-            f"{inside.shape}: give (models, n) memberships"
+            f"there are answers of {len(fit)} reference models on {fit.shape[1]} records, and inside has the shape "
+            f"{inside.shape}: pass an array (models, n)"
         )
     table = np.empty((inside.shape[1], COLUMNS), order="F")  # attacks read whole columns
     table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi_of(fit, task), inside)
@@ -210,7 +211,7 @@ def _log_mean(logs: Floats, part: NDArray[np.bool_]) -> Floats:
 
 
 def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Means of φ, or of another number, with and without each record, and the deviations from them: the first four columns.
+    """Return the first four columns: means of φ, or of another number, with and without each record, and deviations.
 
     Examples
     --------
@@ -230,13 +231,13 @@ def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
     smallest = SMALLEST * math.sqrt((sums.sum() + max(between, 0.0)) / phi.size) + EPS
     for side, column in enumerate(squares):
         freedom = np.maximum(count[side] - 1, 0, out=count[side])
-        # Where no record has two models on this side, so that there is no deviation from a mean of its own, it is that of all.
+        # If no record has two models on this side, there is no deviation from its own mean: use that of all.
         everyone = freedom.sum()
         pooled = math.sqrt(sums[side] / everyone) if everyone else float(np.std(phi[inside == (side == 0)]))
         if fewest < OWN:
             column[:] = max(pooled, smallest)
         else:
-            # φ is limited, so that easy records show no deviation of their own, and a target that differs by little would decide all.
+            # φ is limited, so that easy records have almost no own deviation, and a small difference of the target would dominate.
             column /= freedom
             np.sqrt(column, out=column)
             np.maximum(column, OWN_FLOOR * max(pooled, smallest), out=column)
@@ -244,7 +245,7 @@ def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
 
 
 def _fill_missing(mean: Floats, count: Floats, phi: Floats, inside: NDArray[np.bool_]) -> None:
-    """Give records that lack one side the mean of the other and the mean shift of all records that have both."""
+    """Fill a missing mean with that of the other side and the mean shift of all records that have both."""
     both = (count > 0).all(axis=0)
     shift = np.mean((mean[0] - mean[1])[both]) if both.any() else np.mean(phi[inside]) - np.mean(phi[~inside])
     no_in, no_out = count == 0
@@ -260,7 +261,7 @@ def _moments(phi: Floats, inside: NDArray[np.bool_], out: Floats) -> Floats:
     models, n = phi.shape
     count, mean, squares = np.empty((2, n)), out[: MEAN_OUT + 1], out[DEVIATION_IN:]
     step = min(n, max(1, CELLS // models))
-    buffers = np.empty((2, models, step))  # made once: a new array for each block would cost as much as the sums
+    buffers = np.empty((2, models, step))  # allocated once: a new array for each block would cost as much as the sums
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         (away, had), first = buffers[:, :, : rows.stop - start], phi[0, rows]
@@ -287,15 +288,20 @@ def _sum_sides(values: Floats, had: Floats, out: Floats) -> None:
 
 
 def references_in(evidence: Evidence | Known, attack: str) -> Floats:
-    """The statistics that an attack was given, or an error that names what is missing."""
-    if evidence.beside is None:
-        raise InputError(f"“{attack}” needs reference models: pass reference_statistics as beside")
-    return evidence.beside
+    """Return the statistics in the evidence, or raise an error that names what is missing."""
+    if evidence.second is None:
+        raise InputError(f"“{attack}” needs reference models: pass reference_statistics as second of the evidence")
+    return evidence.second
 
 
 def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:
-    """Score the records, and say "member" from the threshold on that is best on the records that the attacker knows."""
+    """Score the records, and decide by the threshold that is best on the known records."""
     from leakscope.core.ranking import best_threshold
 
     score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
     return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))
+
+
+def guess_by_threshold(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    """The guesses of an attack whose score is the released number itself."""
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

@@ -1,4 +1,4 @@
-"""Which attacks run: those that were named, or those on what is released; and why others can't."""
+"""Selection of attacks: those that are named or that read the releases, and the reasons why others can't run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leakscope.data.records import list_names, take_rows
 from leakscope.models.target import Target
 from leakscope.releases.release import RELEASES, Block, Release, find_release
 
-#: What anyone can work out who gets the release on the left and knows a record's label.
+#: Releases that follow from the release on the left and a record's label.
 FOLLOWS = {
     "labels": ("labels",),
     "label_stability": ("labels", "label_stability"),
     "probabilities": ("labels", "probabilities", "log_loss", "likelihood_loss", "squared_error"),
     "predictions": ("predictions", "squared_error"),
 }
-#: What an explanation can come beside, the most telling first.
+#: Predictions that an explanation can be released with, the most informative first.
 PREDICTIONS = ("probabilities", "predictions", "labels")
 #: Records that a release is tried on before anything is trained.
 PROBE = 8
@@ -28,10 +28,10 @@ PROBE = 8
 
 @dataclass(frozen=True)
 class Selection:
-    """Attacks that run, those that can't, and which pairs of the first say what an explanation adds.
+    """Attacks that run, attacks that can't, and the pairs that measure what an explanation adds.
 
-    ``pairs`` holds for each explanation the places of the attack without it and of the one with it, and ``prediction`` what both know.
-    ``named`` says whether the caller named the attacks. ``plain`` is what runs where reference models can't be trained, if that differs.
+    ``pairs`` holds for each explanation the positions of the attack without it and with it, and ``prediction`` the prediction that both
+    read. ``named`` says whether the caller named the attacks. ``plain`` is the selection without reference models, if it differs.
     """
 
     attacks: tuple[Attack, ...]
@@ -47,7 +47,7 @@ class Selection:
         return any(attack.uses_references for attack in self.attacks)
 
     def without_references(self, reason: str) -> Selection:
-        """The selection without attacks that read reference models, which are listed as not run; named ones are an error."""
+        """Return the selection without reference attacks, which are listed as not run; raise an error for named ones."""
         left_out = [attack for attack in self.attacks if attack.uses_references]
         if self.named and left_out:
             raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
@@ -57,11 +57,10 @@ class Selection:
 def select(
     target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None, references: bool = False
 ) -> Selection:
-    """One asked for by name that can't run is an error; one of the usual set is listed as not run.
+    """Select attacks. A named attack that can't run is an error; a default one is listed as not run.
 
-    With ``references``, the attacks with reference models come first wherever their release can be read: of the target's own kind if
-    it can be trained again, otherwise of another kind. Explanations are compared with models of the own kind only, since those of
-    another kind say nothing of them.
+    With ``references``, the attacks with reference models come first if their release can be read: models of the target's kind if it
+    can be retrained, otherwise of another kind. Explanations are compared with models of the same kind only.
     """
     plain = _select(target, attacks, releases)
     if plain.uses_references and not references:
@@ -99,7 +98,7 @@ def _not_run(attacks: Sequence[Attack], reason: str) -> list[NotRun]:
 
 def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
     if attacks is not None and releases is not None:
-        raise InputError("name attacks or releases, not both: an attack says itself which release it reads")
+        raise InputError("pass attacks or releases, not both: an attack states which release it reads")
     if releases is not None:
         return _by_release(target, _check_releases(target, releases))
     given = (attacks,) if isinstance(attacks, Attack) else attacks
@@ -113,12 +112,12 @@ def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence
         raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
     able = tuple(attack for attack in wanted if attack.refuse(target.model) is None)
     if not able:
-        raise InputError("no attack was chosen: name at least one")
+        raise InputError("attacks is empty: pass at least one")
     return Selection(able, tuple(refused), named=attacks is not None)
 
 
 def read_releases(releases: Sequence[str]) -> list[Release]:
-    """Releases by their names, each once."""
+    """Return the releases by their names, each once."""
     names = [releases] if isinstance(releases, str) else list(releases)
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError("releases must be names, such as ['probabilities', 'gradient']")
@@ -126,7 +125,7 @@ def read_releases(releases: Sequence[str]) -> list[Release]:
         raise InputError("one of the releases has no name: look for two commas, or one at the end")
     found = [find_release(name.strip()) for name in names]
     if twice := {release.name for release in found if [other.name for other in found].count(release.name) > 1}:
-        raise InputError(f"the release {list_names(sorted(twice))} is named twice: once is enough")
+        raise InputError(f"the release {list_names(sorted(twice))} is named twice: name it once")
     return found
 
 
@@ -167,7 +166,7 @@ def _by_release(target: Target, found: Sequence[Release], *, references: bool = 
 
 
 def _trouble(target: Target, release: Release) -> str | None:
-    """What goes wrong when a few records are asked for: a network shows what it does only when it is run."""
+    """The error on a few records, or None: what a network computes is known only when it runs."""
     if release.name in RELEASES:
         return None
     records = target.members

@@ -10,5 +10,6 @@ from leakscope.bounds.any_attack import (
 )
 
 __all__ = [
-    "advantage_from_epsilon", "advantage_from_kl", "gaussian_noise", "information_ceiling", "laplace_noise", "success_from_advantage",
+    "advantage_from_epsilon", "advantage_from_kl", "gaussian_noise", "information_ceiling", "laplace_noise", "pate", "sensitivity",
+    "success_from_advantage",
 ]  # fmt: skip

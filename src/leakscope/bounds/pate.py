@@ -46,7 +46,7 @@ from leakscope.core.intervals import mean, proportion
 from leakscope.data.records import read_features, read_labels, take_rows
 from leakscope.learners import Learner, as_learner
 from leakscope.models.model import Model, to_probabilities
-from leakscope.worlds.training import Progress, Worlds, design_generator, retrain
+from leakscope.worlds.training import Progress, TrainingSets, design_generator, retrain
 
 Counts = NDArray[np.int64]
 
@@ -147,9 +147,9 @@ def pate(
     check_seed(seed)
     ready.check(records, codes, len(codes) // teachers)
     order = design_generator(seed, 0).permutation(len(codes)).astype(np.intp, copy=False)
-    worlds = Worlds(len(codes), teachers, partial(_part, order, teachers))
+    sets = TrainingSets(len(codes), teachers, partial(_part, order, teachers))
     observe = partial(_vote, ready, asked)
-    seen = retrain(ready, records, codes, worlds, observe, seed=seed, workers=workers, cache=cache, progress=progress)
+    seen = retrain(ready, records, codes, sets, observe, seed=seed, workers=workers, cache=cache, progress=progress)
     classes = np.unique(labels)
     votes = count_votes(np.stack([teacher["votes"] for teacher in seen]), len(classes))
     rng = np.random.default_rng(np.random.SeedSequence((seed, NOISE)))
@@ -352,12 +352,12 @@ def _stack(first: Any, second: Any) -> Any:
     return pd.concat([first, second], ignore_index=True)
 
 
-def _part(order: Indices, teachers: int, world: int) -> Indices:
+def _part(order: Indices, teachers: int, number: int) -> Indices:
     """Records of one teacher: every so-many-th of a random order."""
-    return np.sort(order[world::teachers])
+    return np.sort(order[number::teachers])
 
 
-def _vote(learner: Any, asked: Any, model: Any, world: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
+def _vote(learner: Any, asked: Any, model: Any, number: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
     return {"votes": _probabilities(learner, model, asked).argmax(axis=1)}
 
 

@@ -58,7 +58,7 @@ from leakscope.core.checks import check_count
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.learners import Logistic, Ridge, as_learner
-from leakscope.worlds.training import Progress, Worlds, design_generator, random_sets, retrain
+from leakscope.worlds.training import Progress, TrainingSets, design_generator, random_sets, retrain
 
 SETS = 20_000  # training sets that are tried one and all
 ROWS = 512  # rows of a table of distances that are held at a time
@@ -153,7 +153,7 @@ def _check(records: int, size: int, method: str, swaps: int, norm: int) -> None:
         raise InputError(f"norm is 2 for Euclidean or 1 for absolute distance, not {norm!r}")
 
 
-def _observe_parameters(learner: Any, model: Any, world: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
+def _observe_parameters(learner: Any, model: Any, number: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
     return {"parameters": learner.parameters(model)}
 
 
@@ -165,8 +165,8 @@ def _exact(learner: Any, records: int, size: int, norm: int, seed: int, train: A
     _check_settled(train, observe, records, size, seed)
     # What is in a set or what is out of it, whichever is shorter: 200 sets of 199 records are 200 numbers.
     sets = list(combinations(range(records), min(size, records - size)))
-    worlds = Worlds(records, len(sets), partial(_enumerated, records, size, sets), stream=_same_stream)
-    parameters = np.stack([seen["parameters"] for seen in train(worlds, observe)])
+    design = TrainingSets(records, len(sets), partial(_enumerated, records, size, sets), stream=_same_stream)
+    parameters = np.stack([seen["parameters"] for seen in train(design, observe)])
     value = max(_largest_distance(parameters[group], norm) for group in _swap_groups(sets))
     method = f"all {len(sets):,} training sets of {size} out of {records} records"
     return Estimate(value, value, value, 1.0, "exact", n=records, method=method)
@@ -174,7 +174,7 @@ def _exact(learner: Any, records: int, size: int, norm: int, seed: int, train: A
 
 def _check_settled(train: Any, observe: Any, records: int, size: int, seed: int) -> None:
     """Refuse a learner that gives two different models on one and the same training set."""
-    twice = Worlds(records, 2, partial(_given, random_sets(records, size, 1, seed).indices(0)))
+    twice = TrainingSets(records, 2, partial(_given, random_sets(records, size, 1, seed).indices(0)))
     first, second = (seen["parameters"] for seen in train(twice, observe, progress=None))
     if np.linalg.norm(first - second) > 1e-9 * np.linalg.norm(first):
         raise InputError(
@@ -183,16 +183,16 @@ def _check_settled(train: Any, observe: Any, records: int, size: int, seed: int)
         )
 
 
-def _given(drawn: Indices, world: int) -> Indices:  # noqa: ARG001
+def _given(drawn: Indices, number: int) -> Indices:  # noqa: ARG001
     return drawn
 
 
-def _enumerated(records: int, size: int, sets: Sequence[tuple[int, ...]], world: int) -> Indices:
-    chosen = np.array(sets[world], dtype=np.intp)
+def _enumerated(records: int, size: int, sets: Sequence[tuple[int, ...]], number: int) -> Indices:
+    chosen = np.array(sets[number], dtype=np.intp)
     return chosen if len(chosen) == size else np.delete(np.arange(records, dtype=np.intp), chosen)
 
 
-def _same_stream(world: int) -> int:  # noqa: ARG001
+def _same_stream(number: int) -> int:  # noqa: ARG001
     return 0
 
 
@@ -222,22 +222,22 @@ def _largest_distance(points: Floats, norm: int) -> float:
 
 def _sampled(learner: Any, records: int, size: int, norm: int, swaps: int, seed: int, train: Any) -> Estimate:
     # Both models of a pair train with one generator, so that nothing but the swap tells them apart.
-    worlds = Worlds(records, 2 * swaps, partial(_swapped, records, size, seed), stream=_pair)
-    seen = train(worlds, partial(_observe_parameters, learner))
-    parameters = np.stack([world["parameters"] for world in seen])
+    design = TrainingSets(records, 2 * swaps, partial(_swapped, records, size, seed), stream=_pair)
+    seen = train(design, partial(_observe_parameters, learner))
+    parameters = np.stack([observed["parameters"] for observed in seen])
     value = float(np.linalg.norm(parameters[0::2] - parameters[1::2], ord=norm, axis=1).max())
     method = f"the largest of {swaps:,} random swaps, which guarantees nothing"
     return Estimate(value, value, math.inf, 1.0, "lower bound", n=records, method=method)
 
 
-def _swapped(records: int, size: int, seed: int, world: int) -> Indices:
-    pair, side = divmod(world, 2)
+def _swapped(records: int, size: int, seed: int, number: int) -> Indices:
+    pair, side = divmod(number, 2)
     chosen = design_generator(seed, pair).choice(records, size + 1, replace=False)
     return np.sort(np.delete(chosen, size - side)).astype(np.intp, copy=False)
 
 
-def _pair(world: int) -> int:
-    return world // 2
+def _pair(number: int) -> int:
+    return number // 2
 
 
 # --- by proof ---------------------------------------------------------------------------------------------------------

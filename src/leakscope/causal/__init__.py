@@ -4,8 +4,9 @@ A model that uses only the causes of Y stays the same when the rest of the world
 it with one that uses all that predicts Y: accuracy, membership and attributes, in distribution and under shift.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from leakscope.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from leakscope.causal.advantages import advantage_by_size, worst_case_advantage
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from leakscope.causal.encoding import one_hot
     from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
     from leakscope.causal.invariance import Invariance, alternatives, invariant_features
-    from leakscope.causal.irm import IRM
+    from leakscope.causal.irm import IRM, InvariantModel
+    from leakscope.causal.kinds import NetworkKind, TableKind
+    from leakscope.causal.membership import Pair, try_blind, try_membership
     from leakscope.causal.named import NETWORKS, load_network
     from leakscope.causal.network import Network, compelled_arcs
     from leakscope.causal.sampling import draw, to_codes, to_frame
@@ -25,37 +28,29 @@ if TYPE_CHECKING:
 
 #: Module to its public names, which are imported when they are first used; the study is built on all of the others.
 _OFFERS = {
-    "leakscope.causal.advantages": ("advantage_by_size", "worst_case_advantage"),
-    "leakscope.causal.bif": ("parse_bif", "read_bif"),
-    "leakscope.causal.climbing": ("bic", "climb", "learned_parents", "parent_confidence"),
-    "leakscope.causal.counting": ("fit_table", "fit_tables"),
-    "leakscope.causal.encoding": ("one_hot",),
-    "leakscope.causal.generalisation": ("discrepancy", "generalisation_errors", "linear_discrepancy", "transfer_bound"),
-    "leakscope.causal.invariance": ("Invariance", "alternatives", "invariant_features"),
-    "leakscope.causal.irm": ("IRM",),
-    "leakscope.causal.named": ("NETWORKS", "load_network"),
-    "leakscope.causal.network": ("Network", "compelled_arcs"),
-    "leakscope.causal.sampling": ("draw", "to_codes", "to_frame"),
-    "leakscope.causal.shifts": ("intervene", "perturb", "redraw"),
-    "leakscope.causal.table_model": ("CausalTable",),
+    ".advantages": ("advantage_by_size", "worst_case_advantage"),
+    ".bif": ("parse_bif", "read_bif"),
+    ".climbing": ("bic", "climb", "learned_parents", "parent_confidence"),
+    ".counting": ("fit_table", "fit_tables"),
+    ".encoding": ("one_hot",),
+    ".generalisation": ("discrepancy", "generalisation_errors", "linear_discrepancy", "transfer_bound"),
+    ".invariance": ("Invariance", "alternatives", "invariant_features"),
+    ".irm": ("IRM", "InvariantModel"),
+    ".kinds": ("NetworkKind", "TableKind"),
+    ".membership": ("Pair", "try_blind", "try_membership"),
+    ".named": ("NETWORKS", "load_network"),
+    ".network": ("Network", "compelled_arcs"),
+    ".sampling": ("draw", "to_codes", "to_frame"),
+    ".shifts": ("intervene", "perturb", "redraw"),
+    ".table_model": ("CausalTable",),
     "leakscope.studies.causal": ("study",),
 }
-_HOMES = {name: module for module, names in _OFFERS.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, {name: module for module, names in _OFFERS.items() for name in names})
 
 __all__ = [
-    "IRM", "NETWORKS", "CausalTable", "Invariance", "Network", "advantage_by_size", "alternatives", "bic", "climb",
-    "compelled_arcs", "discrepancy", "draw", "fit_table", "fit_tables", "generalisation_errors", "intervene",
-    "invariant_features", "learned_parents", "linear_discrepancy", "load_network", "one_hot", "parent_confidence",
-    "parse_bif", "perturb", "read_bif", "redraw", "study", "to_codes", "to_frame", "transfer_bound", "worst_case_advantage",
+    "IRM", "NETWORKS", "CausalTable", "Invariance", "InvariantModel", "Network", "NetworkKind", "Pair", "TableKind",
+    "advantage_by_size", "alternatives", "bic", "climb", "compelled_arcs", "discrepancy", "draw", "fit_table",
+    "fit_tables", "generalisation_errors", "intervene", "invariant_features", "learned_parents", "linear_discrepancy",
+    "load_network", "one_hot", "parent_confidence", "parse_bif", "perturb", "read_bif", "redraw", "study", "to_codes",
+    "to_frame", "transfer_bound", "try_blind", "try_membership", "worst_case_advantage",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'leakscope.causal' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])

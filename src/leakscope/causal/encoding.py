@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
+from leakscope.data.encoding import text_codes
 from leakscope.data.records import list_names
-
-Task = Literal["classification", "regression"]
+from leakscope.models.model import Task
 
 #: A column of whole numbers with no more different values than this is one of levels.
 MOST_VALUES = 20
@@ -109,8 +109,7 @@ def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
         if not (np.isfinite(spread) and spread > 0):
             raise InputError(f"column {name!r} has numbers too large or too close together to be scaled: rescale it")
         return (numbers - numbers.mean()) / spread, 0
-    texts = values.astype("str").where(values.notna(), MISSING) if not _is_number(values) else values
-    codes, levels = pd.factorize(texts, sort=True)
+    codes, levels = pd.factorize(values, sort=True) if _is_number(values) else text_codes(values, MISSING)
     if len(levels) > MOST_LEVELS:
         raise InputError(
             f"column {name!r} has {len(levels):,} levels, too many for a table: drop it, or group its levels"

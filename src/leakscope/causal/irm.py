@@ -40,8 +40,9 @@ from scipy import special
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.extras import import_torch
 from leakscope.core.threads import one_thread
 from leakscope.data.records import list_names
 from leakscope.learners.linear import read_records
@@ -57,9 +58,16 @@ LARGEST = 1e18  # squares of larger values leave the range of float32
 
 @dataclass(frozen=True, eq=False)
 class InvariantModel:
-    """A trained network: weights (inputs, outputs) and bias of each layer, the two classes in sorted order, the columns.
+    """A network that `IRM` trained.
 
-    ``columns`` are empty where the features were an array.
+    Parameters
+    ----------
+    layers
+        Weights (inputs, outputs) and bias of each layer.
+    classes
+        The two classes in sorted order.
+    columns
+        Names of the features; empty if they were an array.
     """
 
     layers: tuple[Layer, ...]
@@ -143,7 +151,7 @@ class IRM:
             If there is only one environment and a penalty, an environment has one class, there are more than two classes,
             the columns differ, or the training diverges.
         """
-        torch = _import_torch()
+        torch = import_torch("invariant training")
         tables, targets, classes, columns = _read(environments, needed=2 if self.penalty else 1)
         shapes = list(pairwise([tables[0].shape[1], *self.widths, 1]))
         parameters = [torch.from_numpy(part).requires_grad_() for part in _start(shapes, rng)]
@@ -214,7 +222,7 @@ def objective_slope(outputs: Any, targets: Sequence[Any], weight: float, whole: 
     whole
         For each environment whether the batch is all of it: the square is then taken, else the product of two halves.
     """
-    torch = _import_torch()
+    torch = import_torch()
     slopes = []
     for z, y, complete in zip(outputs.split([len(y) for y in targets]), targets, whole, strict=True):
         n, middle, probability = len(y), len(y) // 2, z.sigmoid()
@@ -256,7 +264,7 @@ def _batches(records: int, batch: int, rng: np.random.Generator) -> Iterator[NDA
 
 def _forward(parameters: Sequence[Any], x: Any) -> Any:
     """Log-odds of a batch, (rows,)."""
-    torch = _import_torch()
+    torch = import_torch()
     for place in range(0, len(parameters), 2):
         x = torch.addmm(parameters[place + 1], x, parameters[place])
         x = x.relu() if place < len(parameters) - 2 else x
@@ -267,7 +275,7 @@ class _Adam:
     """Steps of Adam (Kingma & Ba 2015, Algorithm 1) by the kernel of ``torch.optim``, which itself is slow to import."""
 
     def __init__(self, parameters: Sequence[Any], rate: float) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         self.values = [part.detach() for part in parameters]
         self.means, self.squares = ([torch.zeros_like(part) for part in self.values] for _ in range(2))
         self.counts = [torch.zeros(()) for _ in self.values]
@@ -277,7 +285,7 @@ class _Adam:
         """Go one step down the gradient, to which that of ``l2`` times the squares is added first."""
         for count in self.counts:
             count += 1
-        _import_torch()._fused_adam_(
+        import_torch()._fused_adam_(
             self.values, list(gradients), self.means, self.squares, [], self.counts, lr=self.rate, weight_decay=2 * l2,
             beta1=MEAN_DECAY, beta2=SQUARE_DECAY, eps=TINY, amsgrad=False, maximize=False,
         )  # fmt: skip
@@ -334,11 +342,3 @@ def _read(
 def _flat(X: Any) -> Any:
     """Images of any shape as rows; a table stays as it is."""
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("invariant training", "torch") from None
-    return torch

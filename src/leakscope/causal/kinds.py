@@ -34,7 +34,17 @@ WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 
 @dataclass(frozen=True)
 class TableKind:
-    """The maximum-likelihood table of the label given some columns of codes; ``levels`` are those of every column."""
+    """Maximum-likelihood table of the label given some columns of codes.
+
+    Parameters
+    ----------
+    columns
+        Positions of the columns that the table uses.
+    levels
+        Number of levels of every column of the records.
+    name
+        Name of the model in results.
+    """
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
@@ -77,7 +87,17 @@ class _Encoded:
 
 @dataclass(frozen=True)
 class NetworkKind(_Encoded):
-    """A fully connected network. Needs torch."""
+    """Fully connected network on one column of zeros and ones for each level; needs torch.
+
+    Parameters
+    ----------
+    columns, levels, name
+        As for `TableKind`.
+    widths
+        Neurons of each hidden layer.
+    steps, batch, rate
+        Training steps, records in each step, and learning rate.
+    """
 
     name: str = "network"
     widths: tuple[int, ...] = WIDTHS

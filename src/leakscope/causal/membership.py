@@ -29,7 +29,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.threads import one_thread
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.blind_baseline import blind_guesses
-from leakscope.evaluation.evaluate import Case, Evaluated, evaluate
+from leakscope.evaluation.evaluate import Evaluated, EvaluationCase, evaluate
 from leakscope.evaluation.explanation_gain import advantage_difference, auc_difference
 from leakscope.evaluation.paired import Paired
 from leakscope.models.model import Model
@@ -42,7 +42,15 @@ FEW_ANSWERS = 0.7
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models of one kind, and the disjoint samples of P that each was trained on."""
+    """Two models of one kind, trained on disjoint samples: each is the never-trained control of the other.
+
+    Parameters
+    ----------
+    models
+        The two models.
+    samples
+        The training records of each, drawn from P.
+    """
 
     models: tuple[Model, Model]
     samples: tuple[Records, Records]
@@ -106,6 +114,13 @@ def try_membership(
         ones (and are others). With records of P and judged ones of P*, the attacker has never seen P*.
     most
         Members judged at most.
+    seed, confidence
+        Of the draws and the attacks' fits, and of all intervals.
+
+    Returns
+    -------
+    tuple of Membership
+        One for each attack.
     """
     check_share("confidence", confidence)
     drawing, guessing = _seeds(seed)
@@ -127,7 +142,20 @@ def try_blind(
     seed: int | np.random.SeedSequence = 0,
     confidence: float = 0.95,
 ) -> Blind:
-    """Run the blind baseline of an audit (`blind`) on the records that `try_membership` judges with the same seed."""
+    """Run the blind baseline of an audit on the records that `try_membership` judges with the same seed.
+
+    Parameters
+    ----------
+    samples
+        Members: the training records of both models.
+    nonmembers, most, seed, confidence
+        As in `try_membership`.
+
+    Returns
+    -------
+    Blind
+        Accuracy and AUC of a classifier of members against non-members that has no model.
+    """
     check_share("confidence", confidence)
     drawing, guessing = _seeds(seed)
     paired = Paired.draw(samples, nonmembers, most, np.random.default_rng(drawing))
@@ -143,7 +171,7 @@ def _accuracy(advantage: Estimate) -> Estimate:
     return advantage.mapped(lambda value: (1 + value) / 2)
 
 
-def _membership(found: Evaluated, case: Case, few: bool) -> Membership:
+def _membership(found: Evaluated, case: EvaluationCase, few: bool) -> Membership:
     risk, target, control = found.risks[0], found.trial.target, found.trial.control
     assert control is not None
     fits = case.scales[0] if few else None

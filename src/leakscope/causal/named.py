@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from leakscope.causal.bif import read_bif
 from leakscope.causal.network import Network
 from leakscope.core.errors import InputError
 
-_PAGE = "https://www.bnlearn.com/bnrepository"
+#: Sources and licence: networks/README.md
+_FILES = Path(__file__).parent / "networks"
 
 
 @dataclass(frozen=True)
 class Named:
-    """A network of the repository: the label of [tople2020, Table 1], and counts that tell a copy to be the right one."""
+    """A network of the Bayesian Network Repository: the label and the counts of [tople2020, Table 1], and its source."""
 
     title: str
     label: str
@@ -35,7 +35,7 @@ NETWORKS = {
 
 
 def load_network(name: str) -> Network:
-    """Load Child, Alarm, Sachs or Water: from the files that come with pgmpy, else from the data sets.
+    """Load Child, Alarm, Sachs or Water from the files in ``causal/networks/``.
 
     Parameters
     ----------
@@ -51,40 +51,4 @@ def load_network(name: str) -> Network:
     key = str(name).lower()
     if key not in NETWORKS:
         raise InputError(f"there is no network {name!r}: choose {', '.join(NETWORKS)}, or name a BIF file")
-    network = read_bif(_bundled(key) or _fetched(key))
-    known = NETWORKS[key]
-    found = len(network.names), network.arcs, network.free_parameters
-    if found != (known.nodes, known.arcs, known.parameters):
-        raise InputError(f"the file for {known.title} holds another network: delete it, so that it is fetched again")
-    return network
-
-
-def _bundled(key: str) -> Path | None:
-    """The file within pgmpy, found without importing it, which takes seconds."""
-    spec = find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return None
-    path = Path(spec.origin).parent / "utils" / "example_models" / f"{key}.bif.gz"
-    return path if path.is_file() else None
-
-
-def _fetched(key: str) -> Path:
-    """The file in the mirror or the cache, or downloaded. Copies differ in the order of rows, so there is no digest."""
-    from leakscope.data.datasets import store
-    from leakscope.data.datasets.dataset import Description, File
-
-    known = NETWORKS[key]
-    description = Description(
-        name=key,
-        title=f"The network {known.title}",
-        rows=0,
-        record=(known.nodes,),
-        classes=0,
-        task=known.label,
-        licence="CC BY-SA 3.0",
-        source=known.source,
-        page=f"{_PAGE}/",
-        check="number of variables, arcs and parameters",
-        files=(File(f"bnlearn/{key}.bif.gz", urls=(f"{_PAGE}/{key}/{key}.bif.gz",)),),
-    )
-    return store.fetch(description) / f"{key}.bif.gz"
+    return read_bif(_FILES / f"{key}.bif.gz")

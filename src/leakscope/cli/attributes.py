@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from leakscope.cli import options as shared
+from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
-from leakscope.core.failures import safe_warnings
 
 
 def attributes(
@@ -20,14 +20,15 @@ def attributes(
     holdout: shared.Holdout,
     label: shared.Label,
     sensitive: Annotated[
-        str, typer.Option(help="Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
+        str, option(INPUT, "Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
     ],
     known: Annotated[
-        str | None, typer.Option(help="Columns that the attacker knows, separated by commas; by default all others.")
+        str | None,
+        option(ATTACKS, "Columns that the attacker knows, separated by commas; by default all others."),
     ] = None,
-    knows_label: Annotated[bool, typer.Option(help="Whether the attacker knows the true labels.")] = True,
+    knows_label: Annotated[bool, option(ATTACKS, "Whether the attacker knows the true labels.")] = True,
     digits: Annotated[
-        int | None, typer.Option(help="Round the model's outputs to this number of decimals.", min=0)
+        int | None, option(ATTACKS, "Round the model's outputs to this number of decimals.", min=0)
     ] = None,
     out: shared.Out = None,
     id: shared.Id = None,  # noqa: A002
@@ -57,9 +58,10 @@ def attributes(
     if label in names:
         raise InputError(f"--sensitive names the label {label!r}: name a feature")
     chosen = None if known is None else split_names(known, columns)
-    with one_thread(), safe_warnings():
+    with one_thread(), shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, names, known=chosen, knows_label=knows_label, digits=digits, confidence=confidence, seed=seed
+            loaded, sets.train, sets.holdout, sensitive=names, known=chosen, knows_label=knows_label, digits=digits, confidence=confidence, seed=seed,
+            progress=progress,
         )  # fmt: skip
     result = replace(result, fingerprints=model_fingerprint(loaded, digest))
     shared.finish(result, out, as_json, context=context)

@@ -9,7 +9,7 @@ import typer
 
 from leakscope.cli import options as shared
 from leakscope.cli.gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
-from leakscope.cli.options import command_line
+from leakscope.cli.options import ATTACKS, option
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,21 +41,21 @@ def audit(
     junit: Junit = None,
     releases: Annotated[
         str | None,
-        typer.Option(
-            help="Releases to audit, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
-            "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
+        option(
+            ATTACKS,
+            "Releases to audit, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
+            "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md).",
         ),
     ] = None,
     references: shared.References = None,
     budget: shared.Budget = None,
     random_split: shared.RandomSplit = False,
-    shadows: shared.Shadows = None,
     include: shared.With = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Claimed ε of differential privacy for the swap of one record; the audit tests the claim."),
+        option(ATTACKS, "Claimed ε of differential privacy for the swap of one record; the audit tests the claim."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Claimed δ, with --epsilon.")] = 0.0,
+    delta: Annotated[float, option(ATTACKS, "Claimed δ, with --epsilon.")] = 0.0,
     retrain: shared.Retrain = True,
     drop_overlap: shared.DropOverlap = False,
     repeats: shared.Repeats = None,
@@ -89,10 +89,10 @@ def audit(
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
             releases=None if releases is None else releases.split(","), references=references,
-            budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
+            budget=shared.seconds(budget, "--budget"), random_split=random_split,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
-            command=command_line(context), model_digest=digest, progress=progress,
+            command=shared.command_line(context), model_digest=digest, progress=progress,
         )  # fmt: skip
     gate = None if rules is None else decide(rules, result, junit)
     shared.finish(result, out, as_json, include=others, gate=gate)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from leakscope.cli.options import Confidence, Json, Out, Seed, check_out, finish, progress_bars
+from leakscope.cli import options as shared
+from leakscope.cli.options import ATTACKS, INPUT, RETRAINING, option
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,52 +20,50 @@ def causal(
     table: Annotated[
         Path | None, typer.Argument(help="CSV of records; without it, samples are drawn from the graph.")
     ] = None,
-    label: Annotated[str, typer.Option(help="The column to predict.")] = "",
-    graph: Annotated[
-        str | None, typer.Option(help="Causal graph: a BIF file, or child, alarm, sachs or water.")
-    ] = None,
-    parents: Annotated[
-        str | None, typer.Option(help="Causes of the label, separated by commas, if there is no graph.")
+    label: Annotated[str, option(INPUT, "The column to predict.")] = "",
+    graph: Annotated[str | None, option(INPUT, "Causal graph: a BIF file, or child, alarm, sachs or water.")] = None,
+    causes: Annotated[
+        str | None, option(INPUT, "Causes of the label, separated by commas, if there is no graph.")
     ] = None,
     environments: Annotated[
-        str | None, typer.Option(help="Column with the environment of each record; the causes are learned from it.")
+        str | None, option(INPUT, "Column with the environment of each record; the causes are learned from it.")
     ] = None,
     shift: Annotated[
         str,
-        typer.Option(
-            help="What differs in the shifted distributions: random, parents, children, all, or a number: noise on all tables."
+        option(
+            INPUT,
+            "What differs in the shifted distributions: random, parents, children, all, or a number: noise on all tables.",
         ),
     ] = "random",
     draws: Annotated[
-        int | None, typer.Option(help="Number of shifted distributions, 5 by default; not with --environments.")
+        int | None, option(INPUT, "Number of shifted distributions, 5 by default; not with --environments.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Records in each of the three samples that are drawn from the graph.")
+        int | None, option(INPUT, "Records in each of the three samples that are drawn from the graph.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="Model on all columns: network (needs torch), logistic, trees or ridge.")
+        str, option(RETRAINING, "Model on all columns: network (needs torch), logistic, trees or ridge.")
     ] = "network",
     wrong: Annotated[
-        int, typer.Option(help="Also train a causal model with this number of columns added that are no causes.")
+        int, option(RETRAINING, "Also train a causal model with this number of columns added that are no causes.")
     ] = 0,
     sensitive: Annotated[
-        str | None, typer.Option(help="Sensitive columns that an attacker may infer, separated by commas.")
+        str | None, option(ATTACKS, "Sensitive columns that an attacker may infer, separated by commas.")
     ] = None,
     paper_attack: Annotated[
-        bool, typer.Option("--paper-attack", help="Also run the attack network of the paper (takes minutes).")
+        bool, option(ATTACKS, "Also run the attack network of the paper (takes minutes).", "--paper-attack")
     ] = False,
-    noise: Annotated[bool, typer.Option(help="Measure the noise that differential privacy needs.")] = True,
-    out: Out = None,
+    noise: Annotated[bool, option(ATTACKS, "Measure the noise that differential privacy needs.")] = True,
+    out: shared.Out = None,
     drop: Annotated[
-        str | None,
-        typer.Option(help="Columns or variables of the graph that the models do not see, separated by commas."),
+        str | None, option(INPUT, "Columns or variables of the graph that the models do not see, separated by commas.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="classification or regression; decided from the label by default.")
+        str | None, option(INPUT, "classification or regression; decided from the label by default.")
     ] = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    as_json: Json = False,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    as_json: shared.Json = False,
 ) -> None:
     """Compare a model on the causes of the label with one on all columns: utility and leakage."""
     import pandas as pd
@@ -74,26 +73,24 @@ def causal(
 
     if not label:
         raise InputError("--label must name the column to predict")
-    check_out(out)
+    shared.check_out(out)
     data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
     columns = pd.Index([]) if data is None else data.columns
-    with progress_bars() as progress:
+    with shared.progress_bars() as progress:
         found = study(
-            data, label, graph=graph, parents=None if parents is None else split_names(parents, columns), environments=environments,
+            data, label, graph=graph, causes=None if causes is None else split_names(causes, columns), environments=environments,
             drop=split_names(drop, columns), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
             paper_attack=paper_attack, sensitive=split_names(sensitive, columns), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
-    finish(found, out, as_json, context=context)
+    shared.finish(found, out, as_json, context=context)
 
 
 def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:
     """Read a CSV file; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
-    from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+    from leakscope.data.tables import read_tables, read_texts
 
-    table = read_table(path).copy()
-    check_columns(table, [label], path, "label")
-    check_columns(table, split_names(drop, table.columns), path, "dropped")
+    table = read_tables([path], {"label": label}, {"dropped": drop})[0][0].copy()
     texts = [name for name in table.columns if as_text or table[name].dtype.kind not in "biuf"]
     shown = read_texts(path, texts) if texts else table[[]]
     for name in texts:

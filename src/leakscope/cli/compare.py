@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leakscope.cli import options as shared
 from leakscope.cli.audit import check_options
+from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ def compare(
     holdout: shared.Holdout,
     label: shared.Label,
     defenses: Annotated[
-        str,
-        typer.Option(help="Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only."),
+        str, option(INPUT, "Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only.")
     ] = USUAL,
     out: shared.Out = None,
     groups: shared.Groups = None,
@@ -37,28 +37,35 @@ def compare(
     drop: shared.Drop = None,
     task: shared.Task = None,
     outputs: shared.Outputs = None,
-    explanations: Annotated[
-        str | None, typer.Option(help="Feature explanations that are released too, separated by commas: gradient, ….")
+    releases: Annotated[
+        str | None,
+        option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, …."),
     ] = None,
     record_explanations: Annotated[
-        bool, typer.Option("--record-explanations", help="Record explanations are released too.")
+        bool, option(ATTACKS, "Record explanations are released too.", "--record-explanations")
     ] = False,
-    price: Annotated[float, typer.Option(help="Largest loss of accuracy of a recommended version.")] = 0.01,
-    delta: Annotated[float, typer.Option(help="The δ of defenses that guarantee differential privacy.")] = 1e-5,
+    utility_loss: Annotated[
+        float,
+        option(
+            ATTACKS,
+            "Largest utility loss of a recommended version: loss of accuracy, or relative increase of the mean squared error.",
+        ),
+    ] = 0.01,
+    defense_delta: Annotated[float, option(ATTACKS, "The δ of defenses that guarantee differential privacy.")] = 1e-5,
     more: Annotated[
-        Path | None, typer.Option(help="CSV of further labelled records, for more-data.", dir_okay=False)
+        Path | None, option(INPUT, "CSV of further labelled records, for more-data.", dir_okay=False)
     ] = None,
-    public: Annotated[Path | None, typer.Option(help="CSV of public records, for pate.", dir_okay=False)] = None,
+    public: Annotated[Path | None, option(INPUT, "CSV of public records, for pate.", dir_okay=False)] = None,
     causes: Annotated[
-        str | None, typer.Option(help="Columns that cause the label, separated by commas, for causal-features.")
+        str | None,
+        option(INPUT, "Columns that cause the label, separated by commas, for causal-features."),
     ] = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Column with the environments, for irm and causal-features.")
+    environments: Annotated[
+        str | None, option(INPUT, "Column with the environments, for irm and causal-features.")
     ] = None,
     references: shared.References = None,
     budget: shared.Budget = None,
     random_split: shared.RandomSplit = False,
-    shadows: shared.Shadows = None,
     retrain: shared.Retrain = True,
     drop_overlap: shared.DropOverlap = False,
     repeats: shared.Repeats = None,
@@ -72,28 +79,24 @@ def compare(
     as_json: shared.Json = False,
 ) -> None:
     """Compare a model with defended versions: which defense lowers the risk, and what does it cost? Exit code 1: a guarantee is refuted."""
-    from leakscope.models.target import make_target
     from leakscope.studies.compare import compare as run
 
     check_options(task, outputs)
     shared.check_out(out)
     wanted = read_defenses(defenses)
     # A column that the model does not use is passed to the defenses as a group.
-    shown = ",".join(dict.fromkeys(name for name in (groups, environment) if name)) or None
+    shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
     loaded, _, sets = shared.read_given(
         model, (train, holdout), label, groups=shown, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
     )
-    target = make_target(
-        loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
-        task=cast("Any", task), outputs=cast("Any", outputs),
-    )  # fmt: skip
-    given = Given(delta, more, public, causes, environment, sets.train[0], label)
+    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], label)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            target, chosen, explanations=() if explanations is None else explanations.split(","),
-            record_explanations=record_explanations, price=price,
-            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
+            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs, defenses=chosen,
+            explanations=() if releases is None else releases.split(","),
+            record_explanations=record_explanations, utility_loss=utility_loss,
+            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=shared.command_line(context), progress=progress,
         )  # fmt: skip
@@ -135,7 +138,7 @@ def _setting(text: str, part: str) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
+class DefenseOptions:
     """Options for defenses that need more than a setting."""
 
     delta: float

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from leakscope.cli import options as shared
+from leakscope.cli.options import ATTACKS, option
 from leakscope.core.errors import InputError
 
 
@@ -18,32 +19,34 @@ def frontier(
     train: shared.Train,
     holdout: shared.Holdout,
     label: shared.Label,
-    explanations: Annotated[
+    releases: Annotated[
         str | None,
-        typer.Option(
-            help="Explanations, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many."
+        option(
+            ATTACKS,
+            "Feature explanations to compare, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many.",
         ),
     ] = None,
     beside: Annotated[
         str | None,
-        typer.Option(
-            help="What is released in any case: probabilities or labels; by default the most that the model gives."
+        option(
+            ATTACKS, "What is released in any case: probabilities or labels; by default the most that the model gives."
         ),
     ] = None,
     out: shared.Out = None,
-    baseline: Annotated[float, typer.Option(help="Value of a feature that is removed.")] = 0.0,
-    records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
+    baseline: Annotated[float, option(ATTACKS, "Value of a feature that is removed.")] = 0.0,
+    records: Annotated[int, option(ATTACKS, "Held-out records to measure faithfulness on.")] = 300,
     id: shared.Id = None,  # noqa: A002
     drop: shared.Drop = None,
     references: shared.References = None,
     retrain: shared.Retrain = True,
     drop_overlap: shared.DropOverlap = False,
     confidence: shared.Confidence = 0.95,
-    margin: Annotated[
+    tolerance: Annotated[
         float,
-        typer.Option(
-            help="Tolerance: how much worse an explanation may be on one axis and still dominate another, and the largest extra "
-            "advantage of a recommended one."
+        option(
+            ATTACKS,
+            "How much worse an explanation may be on one axis and still dominate another, and the largest extra "
+            "advantage of a recommended one.",
         ),
     ] = 0.05,
     seed: shared.Seed = 0,
@@ -58,17 +61,17 @@ def frontier(
     from leakscope.models.provenance import model_fingerprint
     from leakscope.studies.frontier import frontier as run
 
-    names = None if explanations is None else [name.strip() for name in explanations.split(",") if name.strip()]
+    names = None if releases is None else [name.strip() for name in releases.split(",") if name.strip()]
     if names == []:
-        raise InputError("--explanations names none: leave it out, or pass names such as gradient,gradient:top=5")
+        raise InputError("--releases names none: leave it out, or pass names such as gradient,gradient:top=5")
     shared.check_out(out)
     loaded, digest, sets = shared.read_given(
         model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
     )
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
-            drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
+            loaded, sets.train, sets.holdout, explanations=names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
+            drop_overlap=drop_overlap, confidence=confidence, margin=tolerance, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))

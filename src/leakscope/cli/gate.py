@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli.options import GATE, GATE_FAILED, Json, Trust, TrustPickle
+from leakscope.cli.options import GATE, GATE_FAILED, INPUT, Json, Trust, TrustPickle, option
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,20 +19,13 @@ if TYPE_CHECKING:
 
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated.",
-        rich_help_panel=GATE,
-    ),
+    option(GATE, "Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated."),
 ]
-PolicyFile = Annotated[
-    Path | None,
-    typer.Option("--policy", help="TOML file of such conditions (see docs/pipeline.md).", rich_help_panel=GATE),
-]
+PolicyFile = Annotated[Path | None, option(GATE, "TOML file of such conditions (see docs/pipeline.md).", "--policy")]
 OnUncertain = Annotated[
-    str | None,
-    typer.Option(help="fail or pass: what an undecided condition counts as; fail by default.", rich_help_panel=GATE),
+    str | None, option(GATE, "fail or pass: what an undecided condition counts as; fail by default.")
 ]
-Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML.", rich_help_panel=GATE)]
+Junit = Annotated[Path | None, option(GATE, "File for the gate as JUnit XML.")]
 
 
 def gate(
@@ -42,7 +35,7 @@ def gate(
     on_uncertain: OnUncertain = None,
     junit: Junit = None,
     model: Annotated[
-        str | None, typer.Option(help="Model file to release: exit 2 unless it is the one that was audited.")
+        str | None, option(INPUT, "Model file to release: exit 2 unless it is the one that was audited.")
     ] = None,
     trust_pickle: TrustPickle = False,
     trust: Trust = None,

@@ -9,47 +9,46 @@ from typing import Annotated, Any, cast
 import typer
 
 from leakscope.cli import options as shared
+from leakscope.cli.options import ATTACKS, INPUT, RETRAINING, option
 
 
 def leakage(
     context: typer.Context,
     table: Annotated[Path, typer.Argument(help="CSV of all records that a training set may be drawn from.")],
-    label: Annotated[str, typer.Option(help="The column that the learner predicts.")],
+    label: Annotated[str, option(INPUT, "The column that the learner predicts.")],
     learner: Annotated[
-        str, typer.Option(help="ridge, logistic, mlp, or a .skops file with a scikit-learn estimator.")
+        str, option(RETRAINING, "ridge, logistic, mlp, or a .skops file with a scikit-learn estimator.")
     ] = "ridge",
-    sizes: Annotated[str, typer.Option(help="Numbers of training records, separated by commas.")] = "30,100,300,1000",
-    l2: Annotated[str | None, typer.Option(help="Regularisation weights, separated by commas.")] = None,
+    sizes: Annotated[str, option(RETRAINING, "Numbers of training records, separated by commas.")] = "30,100,300,1000",
+    l2: Annotated[str | None, option(RETRAINING, "Regularisation weights, separated by commas.")] = None,
     noise: Annotated[
-        str, typer.Option(help="Standard deviations of Gaussian noise on the release, separated by commas.")
+        str, option(ATTACKS, "Standard deviations of Gaussian noise on the release, separated by commas.")
     ] = "0",
-    records: Annotated[int, typer.Option(help="Number of records to measure.")] = 200,
-    draws: Annotated[int, typer.Option(help="Training sets per record and side.")] = 2000,
+    records: Annotated[int, option(ATTACKS, "Number of records to measure.")] = 200,
+    draws: Annotated[int, option(ATTACKS, "Training sets per record and side.")] = 2000,
     space: Annotated[
-        str, typer.Option(help="parameters (white box) or function (outputs at the record).")
+        str, option(ATTACKS, "parameters (white box) or function (outputs at the record).")
     ] = "parameters",
-    encode: Annotated[str, typer.Option(help="How texts are encoded: codes, one-hot, or raw (unchanged).")] = "codes",
-    components: Annotated[int | None, typer.Option(help="Number of principal components to keep.")] = None,
-    intercept: Annotated[bool, typer.Option(help="Whether ridge and logistic have an intercept.")] = True,
-    widths: Annotated[str | None, typer.Option(help="Hidden layers of mlp, such as 50,50.")] = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression, for mlp.")] = None,
-    models: Annotated[int, typer.Option(help="Models of the membership experiment; 0 to leave it out.", min=0)] = 100,
+    encode: Annotated[str, option(INPUT, "How texts are encoded: codes, one-hot, or raw (unchanged).")] = "codes",
+    components: Annotated[int | None, option(INPUT, "Number of principal components to keep.")] = None,
+    intercept: Annotated[bool, option(RETRAINING, "Whether ridge and logistic have an intercept.")] = True,
+    widths: Annotated[str | None, option(RETRAINING, "Hidden layers of mlp, such as 50,50.")] = None,
+    task: Annotated[str | None, option(RETRAINING, "classification or regression, for mlp.")] = None,
+    models: Annotated[int, option(ATTACKS, "Models of the membership experiment; 0 to leave it out.", min=0)] = 100,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Draw all training sets independently, as in the paper.")
+        bool, option(ATTACKS, "Draw all training sets independently, as in the paper.", "--independent")
     ] = False,
     below: Annotated[
-        float | None, typer.Option(help="State how many records keep leakage below this number of bits.")
+        float | None, option(ATTACKS, "State how many records keep leakage below this number of bits.")
     ] = None,
     out: shared.Out = None,
     id: shared.IdColumn = None,  # noqa: A002
     drop: shared.NoFeatures = None,
     confidence: shared.Confidence = 0.95,
     seed: shared.Seed = 0,
-    workers: Annotated[int | None, typer.Option(help="Number of processes; chosen automatically by default.")] = None,
+    workers: shared.Workers = None,
     cluster: shared.Cluster = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for finished trainings, which another run uses again.", file_okay=False)
-    ] = None,
+    cache: shared.Cache = None,
     trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
@@ -69,8 +68,8 @@ def leakage(
     )  # fmt: skip
     with shared.progress_bars() as progress:
         found = measures.sweep(
-            made, universe.X, y, shared.numbers(sizes, "--sizes", int), weights, shared.numbers(noise, "--noise", float),
-            records, draws, cast("Any", space), seed, models=models, below=below, shared=not independent, confidence=confidence,
+            made, universe.X, y, shared.numbers(sizes, "--sizes", int), l2=weights,
+            noise=shared.numbers(noise, "--noise", float), records=records, draws=draws, space=cast("Any", space), seed=seed, models=models, below=below, shared=not independent, confidence=confidence,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     shared.finish(replace(found, warnings=(*universe.notes, *found.warnings)), out, as_json, context=context)

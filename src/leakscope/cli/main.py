@@ -24,6 +24,7 @@ from leakscope.cli.diff import diff
 from leakscope.cli.frontier import frontier
 from leakscope.cli.gate import gate
 from leakscope.cli.leakage import leakage
+from leakscope.cli.options import Command
 from leakscope.cli.reconstruct import reconstruct
 from leakscope.cli.report import report
 from leakscope.cli.reproduce import reproduce
@@ -213,5 +214,5 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, selfcheck, reproduce),
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(data, name="data")

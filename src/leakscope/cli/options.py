@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import safe_warnings
@@ -28,129 +29,109 @@ _ADDRESS = re.compile(
 )
 #: Panels of the help.
 INPUT, ATTACKS, RETRAINING, GATE, OUTPUT = "Input", "Attacks and statistics", "Retraining", "Gate", "Output"
+#: Options of the last version by command, each with its new name.
+FORMER = {
+    "audit": {"--shadows": "--references"},
+    "causal": {"--parents": "--causes"},
+    "compare": {
+        "--shadows": "--references",
+        "--explanations": "--releases",
+        "--environment": "--environments",
+        "--price": "--utility-loss",
+        "--delta": "--defense-delta",
+    },
+    "frontier": {"--explanations": "--releases", "--margin": "--tolerance"},
+    "reconstruct": {"--records": "--size", "--l2": "--penalty"},
+}
 GATE_FAILED = 1  # exit code of a failed gate or check
+
+
+def option(panel: str, words: str, *names: str, **settings: Any) -> Any:
+    """Give an option in a panel of the help."""
+    return typer.Option(*names, help=words, rich_help_panel=panel, **settings)
+
+
+class Command(TyperCommand):
+    """A command that takes the options of the last version too, and says what to write instead."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        former = FORMER.get(self.name or "", {})
+        stop = args.index("--") if "--" in args else len(args)
+        for at, word in enumerate(args[:stop]):
+            old, equals, value = word.partition("=")
+            if old in former:
+                print(f"leakscope: write {former[old]}: the next version has no {old}", file=sys.stderr)
+                args[at] = f"{former[old]}{equals}{value}"
+        return super().parse_args(ctx, args)
+
+
 AnyModel = Annotated[
     str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
 ]
-Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.", rich_help_panel=INPUT)]
-Holdout = Annotated[
-    Path,
-    typer.Option(help="CSV of held-out records from the same population, never trained on.", rich_help_panel=INPUT),
-]
-Label = Annotated[str, typer.Option(help="The column that the model predicts.", rich_help_panel=INPUT)]
-Id = Annotated[
-    str | None,
-    typer.Option(help="Column with the ids of the records; it is not an input of the model.", rich_help_panel=INPUT),
-]
-Drop = Annotated[
-    str | None,
-    typer.Option(help="Columns that are not inputs of the model, separated by commas.", rich_help_panel=INPUT),
-]
-IdColumn = Annotated[
-    str | None, typer.Option(help="Column with the ids of the records; not used as a feature.", rich_help_panel=INPUT)
-]
-NoFeatures = Annotated[
-    str | None, typer.Option(help="Columns that are not used as features, separated by commas.", rich_help_panel=INPUT)
-]
-Groups = Annotated[
-    str | None, typer.Option(help="Columns of groups to compare, separated by commas.", rich_help_panel=INPUT)
-]
-Task = Annotated[
-    str | None, typer.Option(help="classification or regression, if the file does not state it.", rich_help_panel=INPUT)
-]
+Train = Annotated[Path, option(INPUT, "CSV of the records that the model was trained on.")]
+Holdout = Annotated[Path, option(INPUT, "CSV of held-out records from the same population, never trained on.")]
+Label = Annotated[str, option(INPUT, "The column that the model predicts.")]
+Id = Annotated[str | None, option(INPUT, "Column with the ids of the records; it is not an input of the model.")]
+Drop = Annotated[str | None, option(INPUT, "Columns that are not inputs of the model, separated by commas.")]
+IdColumn = Annotated[str | None, option(INPUT, "Column with the ids of the records; not used as a feature.")]
+NoFeatures = Annotated[str | None, option(INPUT, "Columns that are not used as features, separated by commas.")]
+Groups = Annotated[str | None, option(INPUT, "Columns of groups to compare, separated by commas.")]
+Task = Annotated[str | None, option(INPUT, "classification or regression, if the file does not state it.")]
 Outputs = Annotated[
-    str | None,
-    typer.Option(
-        help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.", rich_help_panel=INPUT
-    ),
+    str | None, option(INPUT, "Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
 ]
-Retrain = Annotated[
-    bool,
-    typer.Option(help="Train reference models and controls that never saw the members.", rich_help_panel=RETRAINING),
-]
+Retrain = Annotated[bool, option(RETRAINING, "Train reference models and controls that never saw the members.")]
 References = Annotated[
     int | None,
-    typer.Option(
-        help="Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.",
-        min=0,
-        rich_help_panel=RETRAINING,
-    ),
+    option(RETRAINING, "Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.", min=0),
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(
-        help="Time for training, such as 90s, 10m or 2h: reference models are trained in pairs until it is over, at most 64.",
-        rich_help_panel=RETRAINING,
+    option(
+        RETRAINING,
+        "Time for training, such as 90s, 10m or 2h: reference models are trained in pairs until it is over, at most 64.",
     ),
 ]
 RandomSplit = Annotated[
     bool,
-    typer.Option(
+    option(
+        RETRAINING,
+        "State that members and holdout come from one random split: fewer models are trained, and weaker leaks are found.",
         "--random-split",
-        help="State that members and holdout come from one random split: fewer models are trained, and weaker leaks are found.",
-        rich_help_panel=RETRAINING,
     ),
 ]
-Shadows = Annotated[
-    int | None, typer.Option(help="Old name of --references.", min=0, hidden=True, rich_help_panel=RETRAINING)
-]
-DropOverlap = Annotated[
-    bool, typer.Option("--drop-overlap", help="Remove training records from the holdout.", rich_help_panel=INPUT)
-]
+DropOverlap = Annotated[bool, option(INPUT, "Remove training records from the holdout.", "--drop-overlap")]
 Repeats = Annotated[
     int | None,
-    typer.Option(
-        help="Answers to average per record if the model's answers are random; 16 by default.",
-        min=1,
-        rich_help_panel=ATTACKS,
-    ),
+    option(ATTACKS, "Answers to average per record if the model's answers are random; 16 by default.", min=1),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="Processes for retraining; by default as many as pay off.", rich_help_panel=RETRAINING),
-]
-Cluster = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.", rich_help_panel=RETRAINING)
-]
+Workers = Annotated[int | None, option(RETRAINING, "Processes for retraining; by default as many as pay off.")]
+Cluster = Annotated[str | None, option(RETRAINING, "Address of a Dask scheduler, tcp://HOST:PORT.")]
 Cache = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
+    option(
+        RETRAINING,
+        "Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
         file_okay=False,
-        rich_help_panel=RETRAINING,
     ),
 ]
-TrustPickle = Annotated[
-    bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.", rich_help_panel=INPUT)
-]
-Trust = Annotated[
-    list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.", rich_help_panel=INPUT)
-]
+TrustPickle = Annotated[bool, option(INPUT, "Unpickle the model: this runs its code.", "--trust-pickle")]
+Trust = Annotated[list[str] | None, option(INPUT, "A type in a skops file to trust; may be repeated.")]
 With = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--with",
-        help="Folder of another saved result that the report shows too; may be repeated.",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "Folder of another saved result that the report shows too; may be repeated.", "--with"),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder for result.json, report.html, table.csv and, by record, records.csv.",
-        file_okay=False,
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "Folder for result.json, report.html, table.csv and, by record, records.csv.", file_okay=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, rich_help_panel=ATTACKS)]
-Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.", rich_help_panel=ATTACKS)]
-Margin = Annotated[
-    float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.", rich_help_panel=ATTACKS)
-]
+Json = Annotated[bool, option(OUTPUT, "Print JSON only.", "--json")]
+Seed = Annotated[int, option(ATTACKS, "The same seed gives the same numbers.", min=0)]
+Confidence = Annotated[float, option(ATTACKS, "Confidence of the intervals.")]
+Margin = Annotated[float, option(ATTACKS, "“Not detected” excludes an AUC above 0.5 plus this.")]
 
 
-class Given(NamedTuple):
+class GivenModel(NamedTuple):
     """The model and the records that a command was given; ``digest`` is that of the model's file."""
 
     model: Any
@@ -168,14 +149,14 @@ def read_given(
     drop: str | None,
     trust_pickle: bool,
     trust: list[str] | None,
-) -> Given:
+) -> GivenModel:
     """Load the model, and read the records that it was trained on and the holdout."""
     from leakscope.data.tables import read_sets
     from leakscope.models.provenance import load_with_digest
 
     loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets(files, loaded, label=label, groups=groups, id_column=id_column, drop=drop)
-    return Given(loaded, digest, sets)
+    return GivenModel(loaded, digest, sets)
 
 
 def check_out(out: Path | None) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leakscope.cli import options as shared
 from leakscope.cli.gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
-from leakscope.cli.options import Confidence, Groups, Json, Margin, Out, Seed, check_out, command_line, finish
+from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,35 +24,32 @@ MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
 def scores(
     context: typer.Context,
     table: Annotated[Path | None, typer.Argument(help="CSV with a score and the membership of each record.")] = None,
-    members: Annotated[Path | None, typer.Option(help="Instead of one table: CSV of the members' scores.")] = None,
-    nonmembers: Annotated[
-        Path | None, typer.Option(help="Instead of one table: CSV of the non-members' scores.")
-    ] = None,
-    score: Annotated[str, typer.Option(help="Column of the score, such as the model's loss.")] = "score",
+    members: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the members' scores.")] = None,
+    nonmembers: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the non-members' scores.")] = None,
+    score: Annotated[str, option(INPUT, "Column of the score, such as the model's loss.")] = "score",
     member: Annotated[
-        str,
-        typer.Option(help="Column of the membership: 1 or 0, true or false, yes or no, member or nonmember."),
+        str, option(INPUT, "Column of the membership: 1 or 0, true or false, yes or no, member or nonmember.")
     ] = "member",
     lower_is_member: Annotated[
-        bool, typer.Option("--lower-is-member", help="Members have lower scores, as with losses.")
+        bool, option(INPUT, "Members have lower scores, as with losses.", "--lower-is-member")
     ] = False,
     control: Annotated[
-        str | None, typer.Option(help="Column of the same score on a model that never saw the record.")
+        str | None, option(INPUT, "Column of the same score on a model that never saw the record.")
     ] = None,
     random_split: Annotated[
-        bool, typer.Option("--random-split", help="State that a random split decided who was trained on.")
+        bool, option(ATTACKS, "State that a random split decided who was trained on.", "--random-split")
     ] = False,
-    groups: Groups = None,
-    id: Annotated[str | None, typer.Option(help="Column with the ids of the records.")] = None,  # noqa: A002
-    out: Out = None,
+    groups: shared.Groups = None,
+    id: Annotated[str | None, option(INPUT, "Column with the ids of the records.")] = None,  # noqa: A002
+    out: shared.Out = None,
     fail_if: FailIf = None,
     policy: PolicyFile = None,
     on_uncertain: OnUncertain = None,
     junit: Junit = None,
-    confidence: Confidence = 0.95,
-    margin: Margin = 0.05,
-    seed: Seed = 0,
-    as_json: Json = False,
+    confidence: shared.Confidence = 0.95,
+    margin: shared.Margin = 0.05,
+    seed: shared.Seed = 0,
+    as_json: shared.Json = False,
 ) -> None:
     """Audit scores or losses that any program wrote: do they reveal who was in a training set?"""
     from leakscope.core.wording import name
@@ -61,15 +59,15 @@ def scores(
     rules = read_gate(fail_if, policy, on_uncertain, junit)
     release = name(score)
     prepare(rules, audit_scope((release,), groups=groups is not None, explanations=False), junit)
-    check_out(out)
+    shared.check_out(out)
     files = _files(table, members, nonmembers)
     read = _read(files, score, member if table is not None else None, control, groups, id)
     result = audit_scores(
         **read, higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
-        margin=margin, seed=seed, command=command_line(context),
+        margin=margin, seed=seed, command=shared.command_line(context),
     )  # fmt: skip
     gate = None if rules is None else decide(rules, result, junit)
-    finish(result, out, as_json, gate=gate)
+    shared.finish(result, out, as_json, gate=gate)
     stop_if_failed(gate)
 
 
@@ -91,16 +89,11 @@ def _read(
     import numpy as np
     import pandas as pd
 
-    from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+    from leakscope.data.tables import read_tables, read_texts
     from leakscope.studies.scores import read_members
 
-    tables = [read_table(path) for path in files]
     named = {"score": score, "member": member, "control": control, "id": id_column}
-    chosen = {what: [name] for what, name in named.items() if name is not None}
-    chosen["group"] = split_names(groups, tables[0].columns)
-    for path, head in zip(files, tables, strict=True):
-        for what, names in chosen.items():
-            check_columns(head, names, path, what)
+    _, chosen = read_tables(files, named, {"group": groups})
     numbers = [name for name in (score, control, member) if name is not None]
     if len(set(numbers)) < len(numbers) or set(numbers) & {*chosen["group"], id_column}:
         raise InputError(

@@ -1,1 +1,3 @@
-"""What every layer shares: arrays, checks of arguments, estimates, the wording of numbers, and the result of a study."""
+"""Definitions that every package uses: array types, argument checks, errors, estimates, intervals, number formatting and study results."""
+
+__all__ = ["arrays", "checks", "errors", "estimate", "intervals", "ranking", "result", "threads", "versions", "wording"]

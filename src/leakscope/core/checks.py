@@ -1,4 +1,4 @@
-"""Checks of arguments at the public border: each returns a plain Python number, or raises one sentence."""
+"""Argument checks of public functions: each check returns a Python number or raises an `InputError`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from leakscope.core.errors import InputError
 
-#: Above this, a normal quantile depends on digits that nobody can justify.
+#: Largest confidence: beyond it, the normal approximation of an interval is not justified.
 HIGHEST_CONFIDENCE = 0.99999
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """Check a whole number.
+    """Check an integer.
 
     Parameters
     ----------
     name
-        The argument, for the message.
+        Name of the argument, used in the message.
     least, most
-        The smallest and the largest number that is allowed.
+        Smallest and largest value allowed.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def check_seed(seed: Any) -> int:
 
 
 def check_confidence(confidence: Any) -> float:
-    """Check the confidence of intervals.
+    """Check a confidence level.
 
     Examples
     --------

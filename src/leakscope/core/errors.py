@@ -1,35 +1,35 @@
-"""The errors that a run can end with. Each message is one sentence that says what is wrong and what to do."""
+"""Exception classes of the package. Each message states the problem and the remedy."""
 
 import errno
 from collections.abc import Iterator
 
-#: Error numbers of the operating system for a resource that failed: disk, quota, memory, processes, open files.
+#: Operating system error numbers for exhausted or failed resources: disk, quota, memory, processes, open files.
 MACHINE_FAULTS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE
 }  # fmt: skip
 
 
 class InputError(ValueError):
-    """Bad input: a file, column, label, model or option that can't be used as given.
+    """Invalid input: a file, column, label, model or option that cannot be used.
 
-    The command line prints the message and exits with code 2; nothing has been written by then.
+    The command line prints the message and exits with code 2. No output has been written.
     """
 
 
 class TrainingError(InputError):
-    """A model could not be trained again; the message names the world and the learner's own error."""
+    """Retraining failed; the message names the training set and the error that the learner raised."""
 
 
 class EndpointError(InputError):
-    """A model behind an HTTP endpoint did not answer, however often it was asked."""
+    """An HTTP endpoint did not answer, and all retries failed."""
 
 
 class MissingDataError(InputError):
-    """A data set is not on this machine; the message says where to get it and how to use generated data instead."""
+    """A data set is not on this machine; the message states where to get it and how to use synthetic data instead."""
 
 
 class MissingExtraError(InputError):
-    """An optional package is needed; the message holds the command that installs it."""
+    """An optional package is missing; the message contains the command that installs it."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package: run pip install 'leakscope[{extra}]'")
@@ -38,15 +38,15 @@ class MissingExtraError(InputError):
 class ResourceError(RuntimeError):
     """A resource of the machine failed: memory, a disk, a worker process or the cluster.
 
-    The input is not at fault, so this is no `InputError`. Finished work stays in the cache, and the same call resumes
+    This is not an `InputError`, because the input is valid. Finished work stays in the cache, and the same call resumes
     there. The command line prints the message and exits with code 3.
     """
 
 
 def resource_error(error: BaseException) -> ResourceError | None:
-    """Give the error to raise instead where a failed resource of the machine caused an error, or None.
+    """Return the `ResourceError` to raise if a failed resource of the machine caused an error, otherwise None.
 
-    The errors that it was raised from or during are searched too.
+    The search includes the cause and the context of the error.
 
     Examples
     --------
@@ -68,13 +68,13 @@ def resource_error(error: BaseException) -> ResourceError | None:
 
 
 def write_error(place: str, error: OSError) -> ResourceError | InputError:
-    """Give the error to raise where writing failed: a full disk is the machine's fault, a wrong place the input's."""
+    """Return the error to raise after a failed write: `ResourceError` for a full disk, `InputError` for a bad path."""
     kind = ResourceError if error.errno in MACHINE_FAULTS else InputError
     return kind(f"can't write to {place}: {error.strerror or error}")
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error, then what it was raised from or during, to the first cause."""
+    """Yield an error, then its cause or context, up to the first one."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -90,7 +90,7 @@ def _refusal(error: OSError) -> str:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Torch has a type of its own for a GPU's memory, and for that of the machine only a message."""
+    """Recognise torch errors too: an exception class for GPU memory, and only a message for main memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)

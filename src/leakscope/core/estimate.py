@@ -1,4 +1,4 @@
-"""A number with its interval."""
+"""`Estimate`: a value with its confidence interval, kind, unit and sample size."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ EstimateKind = Literal["exact", "estimate", "lower bound", "upper bound"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its confidence interval. No bare float leaves the package.
+    """A value with its confidence interval. Public functions return estimates, never bare floats.
 
     Parameters
     ----------
     value, low, high
-        The point and the two ends of the interval at ``confidence``.
+        Point estimate and the two ends of the interval at ``confidence``.
     kind
         ``exact`` (low = value = high), ``estimate``, ``lower bound`` (value = low) or ``upper bound`` (value = high).
     unit
-        Empty for a pure number, otherwise its unit, such as ``nats``.
+        Unit such as ``nats``; empty for a dimensionless number.
     n
-        The number of records behind it.
+        Sample size: the number of records used.
     method
         How the interval was computed.
 
@@ -54,9 +54,9 @@ class Estimate:
         return write(self)
 
     def finite(self) -> Estimate:
-        """Give the estimate with finite ends, as JSON needs them.
+        """Return the estimate with finite ends, as JSON requires.
 
-        An interval that is open above becomes a lower bound, one that is open below an upper bound.
+        An interval without an upper end becomes a lower bound, one without a lower end becomes an upper bound.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class Estimate:
         return replace(self, value=value, low=low, high=high, kind=kind, n=n, confidence=float(self.confidence))
 
     def mapped(self, change: Callable[[float], float], unit: str = "") -> Estimate:
-        """Give the estimate on another scale, by a non-decreasing function.
+        """Transform the value and the interval by a non-decreasing function.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class Estimate:
 
 
 def largest(estimates: Sequence[Estimate]) -> Estimate:
-    """Give the largest of numbers with simultaneous intervals: it lies between the largest low and the largest high end.
+    """Estimate the maximum of quantities with simultaneous intervals: from the largest low end to the largest high end.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Failures of foreign code: what may be said about an exception without showing a value of a record.
+"""Descriptions of exceptions and warnings of third-party code that contain no values of records.
 
-Libraries and users' functions put values into their messages (``could not convert string to float: 'Jane Doe'``), and
-messages end up in the logs of CI systems. Only the kind of an error is shown, with the part of its message that matches
-one of `SAFE`, or else with the place in the code. ``LEAKSCOPE_DEBUG=1`` shows whole messages and chains exceptions.
+Messages of libraries and user functions contain values (``could not convert string to float: 'Jane Doe'``) and are
+copied to the logs of CI systems. Therefore only the class of an exception is shown, with the part of its message that
+matches a pattern in `SAFE`, or else with the file and line. ``LEAKSCOPE_DEBUG=1`` shows whole messages and tracebacks.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LONGEST = 300
 
 _NAME = r"[A-Za-z_][\w.]{0,80}"
 _SHAPE = r"[\[(][\d, x]*[\])]"
-#: Starts of well-known messages that hold names of types and arguments, counts and shapes, and no value of a record.
-#: A message is shown as far as one of these reaches.
+#: Beginnings of known messages that contain names of types and arguments, counts and shapes, but no value of a record.
+#: The matching part of a message is shown, the rest is not.
 SAFE = tuple(
     re.compile(pattern)
     for pattern in (
@@ -99,12 +99,12 @@ SAFE = tuple(
 
 
 def debugging() -> bool:
-    """Whether the user asked for whole messages of foreign code."""
+    """Return whether ``LEAKSCOPE_DEBUG`` asks for whole messages."""
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
 def describe(error: BaseException) -> str:
-    """Say the kind of an error and what is safe to say of its message, as the end of a sentence.
+    """Return the class of an error and the safe part of its message, as the end of a sentence.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def describe(error: BaseException) -> str:
     >>> describe(KeyError("Jane Doe"))
     'KeyError'
     """
-    if isinstance(error, InputError):  # our own sentence
+    if isinstance(error, InputError):  # our own message, which is safe
         return str(error).rstrip(".")
     kind = type(error).__name__
     if debugging():
@@ -124,10 +124,10 @@ def describe(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """Give the message of an error; nothing where its class fails to make one."""
+    """Return the message of an error, or an empty string if its ``__str__`` fails."""
     try:
         return str(error)
-    except Exception:  # code of a user's class
+    except Exception:  # user code may raise anything
         return ""
 
 
@@ -144,13 +144,13 @@ def _known_start(message: str) -> str:
 
 
 def _last_place(error: BaseException) -> str:
-    """Where in the code an error was raised: the file without its folder, and the line."""
+    """Return the file, without its folder, and the line that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def cause(error: BaseException) -> BaseException | None:
-    """Give what an exception is raised from: nothing, since a traceback shows the cause's message.
+    """Return the cause for ``raise … from``: None unless debugging, because a traceback shows the message of the cause.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def cause(error: BaseException) -> BaseException | None:
 
 
 def frames(error: BaseException) -> str:
-    """Format the traceback of an error as files, lines and functions, with its kind and without its message.
+    """Format the traceback of an error as files, lines and functions, with its class and the safe part of its message.
 
     Examples
     --------
@@ -184,9 +184,9 @@ def frames(error: BaseException) -> str:
 
 @contextmanager
 def safe_warnings() -> Iterator[None]:
-    """Show the warnings of foreign code by their kind, their place and the safe part of their message.
+    """Replace the message of each warning by its safe part; the class and the location stay.
 
-    The function that shows or records warnings so far is still called. ``LEAKSCOPE_DEBUG=1`` changes no warning.
+    The previous ``warnings.showwarning`` is still called. With ``LEAKSCOPE_DEBUG=1`` warnings are unchanged.
     """
     before = warnings.showwarning
     if debugging() or hasattr(before, "hides_values"):
@@ -194,7 +194,7 @@ def safe_warnings() -> Iterator[None]:
         return
 
     def show(message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any) -> None:
-        text = _known_start(str(message)) or "message not shown, since it may hold values of records"
+        text = _known_start(str(message)) or "message not shown, because it may contain values of records"
         before(Warning(text), category, filename, lineno, *rest, **more)
 
     show.hides_values = True  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
-r"""Confidence intervals: arrays in, an :class:`~leakscope.core.estimate.Estimate` out; no model in sight.
+r"""Confidence intervals of proportions, means, AUCs, AUC differences and true-positive rates, from arrays of scores.
 
-Members are the positives. With :math:`m` member scores :math:`s_i` and :math:`n` non-member scores :math:`t_j`,
+Members are the positive class. With :math:`m` member scores :math:`s_i` and :math:`n` non-member scores :math:`t_j`,
 
 .. math:: \mathrm{AUC} = \frac1{mn}\sum_{i,j}\bigl(1[s_i>t_j]+\tfrac12 1[s_i=t_j]\bigr).
 
-Every interval here is proven by a coverage test.
+Each interval has a coverage test.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Ordered, Part, Ranking, Scale, Stratum, combine, order_scores
+from leakscope.core.ranking import Ordered, Ranking, Scale, ScoreSplit, Stratum, combine, order_scores
 
-#: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
+#: Expected number of false positives from which on the true-positive rate at a false-positive rate is estimated.
 FALSE_ALARMS_NEEDED = 10
 AUC_METHOD, TOO_FEW = "DeLong, logit scale", "too few records"
 
 
 def normal_quantile(confidence: float) -> float:
-    """Two-sided quantile of the standard normal: 1.96 at 95 %."""
+    """Return the two-sided quantile of the standard normal distribution: 1.96 at 95 %."""
     return NormalDist().inv_cdf(0.5 + confidence / 2) if confidence < 1 else math.inf
 
 
 def suspicious(auc: Estimate) -> bool:
-    """Whether an AUC that should be chance is more than two standard errors above it, at whatever confidence it stands.
+    """Return whether the AUC of a control is more than two standard errors above 0.5, for any confidence of its interval.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def suspicious(auc: Estimate) -> bool:
 
 
 def proportion(successes: int, n: int, confidence: float = 0.95, *, independent: int | None = None) -> Estimate:
-    """Share of successes with the exact interval of Clopper and Pearson (1934).
+    """Estimate a proportion with the exact interval of Clopper and Pearson (1934).
 
-    ``independent``: as how many of the n trials they count, where trials depend on each other.
+    ``independent`` is the effective number of independent trials if the n trials are dependent.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _clopper_pearson(successes: Floats, n: int | Indices, tail: float | Floats) 
 
 
 def mean(values: Floats, confidence: float = 0.95) -> Estimate:
-    """Mean with Student's interval.
+    """Estimate a mean with Student's t interval.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def mean(values: Floats, confidence: float = 0.95) -> Estimate:
 
 
 def mean_of_runs(values: Floats, confidence: float = 0.95) -> Estimate:
-    """Mean over a few runs, such as models trained on other draws, with Student's interval.
+    """Estimate the mean over a few runs, such as repeated trainings, with Student's t interval.
 
     Examples
     --------
@@ -103,9 +103,9 @@ def mean_of_runs(values: Floats, confidence: float = 0.95) -> Estimate:
 
 
 def median(values: Floats, confidence: float = 0.95) -> Estimate:
-    """Median with the interval of order statistics, which holds for any distribution.
+    """Estimate a median with the distribution-free interval of order statistics.
 
-    With fewer values than the confidence asks for (six at 95 %) it ends at the least and the largest value, and says so.
+    With too few values for the confidence (fewer than six at 95 %), the interval is the range and ``method`` states this.
 
     Examples
     --------
@@ -114,19 +114,18 @@ def median(values: Floats, confidence: float = 0.95) -> Estimate:
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     n = len(ordered)
-    outside = _binomial_quantile(n, 0.5, (1 - confidence) / 2)  # values left out on each side, plus one
+    outside = _binomial_quantile(n, 0.5, (1 - confidence) / 2)  # values excluded on each side, plus one
     method = "order statistics" if outside else f"all of {n} values, too few for the confidence"
     skip = max(outside - 1, 0)
     low, high = float(ordered[skip]), float(ordered[n - 1 - skip])
     return Estimate(float(np.median(ordered)), low, high, confidence, n=n, method=method)
 
 
-def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate:
-    """Mean over members minus mean over non-members of values in [0, 1], such as decisions (see `split`).
+def mean_difference(parts: Sequence[ScoreSplit], confidence: float = 0.95) -> Estimate:
+    """Estimate the mean over members minus the mean over non-members of values in [0, 1], such as decisions (see `split`).
 
-    The interval is that of Agresti and Caffo (2000), one success and one failure added to each side, carried from
-    proportions to any values in [0, 1]: it does not collapse to a point when all decisions agree. It is taken within each
-    stratum and combined.
+    The interval of Agresti and Caffo (2000) adds one success and one failure to each sample. It is applied here to any
+    values in [0, 1], and has a positive width even if all decisions agree. Intervals of the strata are combined.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
     return mean_differences(parts, [confidence])[0]
 
 
-def mean_differences(parts: Sequence[Part], confidences: Sequence[float]) -> list[Estimate]:
+def mean_differences(parts: Sequence[ScoreSplit], confidences: Sequence[float]) -> list[Estimate]:
     """`mean_difference` at several confidences."""
     used = [part for part in parts if len(part.members) and len(part.nonmembers)]
     weights = np.array([len(part.members) * len(part.nonmembers) / part.size for part in used])
@@ -160,7 +159,7 @@ def mean_differences(parts: Sequence[Part], confidences: Sequence[float]) -> lis
 
 
 def agresti_caffo(sums: Floats, squares: Floats, counts: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Centre and half-width of the interval for the difference of two means, from sums and sums of squares of the two samples."""
+    """Return centre and half-width of the interval of a difference of two means, from sums and sums of squares."""
     n = counts + 2
     means = (sums + 1) / n
     variances = np.maximum((squares + 1) / n - means**2, 0.0) / n
@@ -168,11 +167,11 @@ def agresti_caffo(sums: Floats, squares: Floats, counts: Floats, confidence: flo
 
 
 def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
-    """AUC with DeLong's interval, taken on the logit scale so that it stays inside [0, 1].
+    """Estimate the AUC with DeLong's interval on the logit scale, which stays inside [0, 1].
 
-    Near 0 and 1, where fewer than five records on the smaller side disagree, DeLong's variance is itself uncertain (it is
-    zero at a perfect separation); there the interval is widened to hold Newcombe's (2006, method 5). Where all scores are
-    equal, disjoint pairs bound what may have been missed.
+    Near 0 and 1, where fewer than five records of the smaller class are misranked, DeLong's variance is unreliable (zero
+    at perfect separation). There the interval is widened to include Newcombe's (2006, method 5). If all scores are equal,
+    the interval follows from the number of disjoint tied pairs.
 
     Examples
     --------
@@ -193,14 +192,14 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
 
 
 def auc_ends(value: Floats, deviation: Floats, m: Indices, n: Indices, confidence: float) -> tuple[Floats, Floats]:
-    """Ends of the interval of each of several AUCs, from their standard errors and numbers of members and non-members."""
+    """Return the interval ends of several AUCs, from their standard errors and numbers of members and non-members."""
     from scipy import special
 
     z, fewest = normal_quantile(confidence), np.minimum(m, n)
     inside = (value > 0) & (value < 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre, half = special.logit(value), z * deviation / (value * (1 - value))
-        # Where every score is the same, a pair is untied with a probability that k tied pairs bound.
+        # If all scores are equal, k tied pairs give an upper bound on the probability of an untied pair.
         tied = (1 - ((1 - confidence) / 2) ** (1 / fewest)) / 2
         low, high = (
             np.where(inside, np.where(deviation > 0, special.expit(centre + side * half), value + side * tied), value)
@@ -214,7 +213,7 @@ def auc_ends(value: Floats, deviation: Floats, m: Indices, n: Indices, confidenc
 
 
 def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Floats:
-    """End of the score interval for the AUC: where it is z standard errors (Hanley-McNeil, taken there) from value."""
+    """Return the end of the score interval of the AUC, z standard errors (Hanley-McNeil, at that end) from the value."""
 
     def excess(theta: Floats) -> Floats:
         shape = 1 + ((m + n) / 2 - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
@@ -229,10 +228,10 @@ def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Fl
     return np.where(keeps, end, far)
 
 
-def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Callable[[float], Estimate]:
-    """AUC of the first scores minus that of the second, of the same records, with DeLong's interval for paired curves.
+def paired_auc_difference(first: Sequence[ScoreSplit], second: Sequence[ScoreSplit]) -> Callable[[float], Estimate]:
+    """Estimate the AUC of the first scores minus that of the second, for the same records, with DeLong's paired interval.
 
-    Returns a function from the confidence to the estimate, since all but the last step is common to all confidences.
+    Returns a function from the confidence to the estimate, because most of the work does not depend on the confidence.
 
     Examples
     --------
@@ -249,11 +248,11 @@ def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Call
         placed = one[:2], one[:2]
         if not few:
             placed = placements_in_order(one), placements_in_order(other)
-        changes.append(Part(placed[0][0] - placed[1][0], placed[0][1] - placed[1][1], one.block))
+        changes.append(ScoreSplit(placed[0][0] - placed[1][0], placed[0][1] - placed[1][1], one.block))
     return mean_change(changes)
 
 
-def mean_change(changes: Sequence[Part]) -> Callable[[float], Estimate]:
+def mean_change(changes: Sequence[ScoreSplit]) -> Callable[[float], Estimate]:
     """The same from the differences of the placements of each record (`ranking.Stratum`)."""
     sides = tuple(Stratum(change.members, change.nonmembers) for change in changes)
     ranking = Ranking(sides, np.array([change.block for change in changes], np.intp))
@@ -269,7 +268,7 @@ def mean_change(changes: Sequence[Part]) -> Callable[[float], Estimate]:
 
 
 def _paired_estimate(value: float, deviation: float, ranking: Ranking, confidence: float) -> Estimate:
-    # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
+    # A deviation of zero means that no record differed; a share of about 3 / n still could.
     fewest = max(1, min(ranking.members, ranking.nonmembers))
     unseen = -float(np.log((1 - confidence) / 2)) / (2 * fewest)
     half = max(normal_quantile(confidence) * deviation, unseen)
@@ -280,23 +279,23 @@ def _paired_estimate(value: float, deviation: float, ranking: Ranking, confidenc
 def auc_beyond_control(
     member: Booleans, target: tuple[Floats, Scale], control: tuple[Floats, Scale]
 ) -> Callable[[float], Estimate]:
-    r"""AUC on the target minus AUC on the never-trained control, paired over records (DeLong, DeLong and Clarke-Pearson 1988).
+    r"""Estimate the AUC on the target minus the AUC on the never-trained control, paired over records.
 
-    Both are means over strata with weights :math:`w_s`. A member of a stratum with :math:`m_s` members has the placement
-    :math:`V_i`, the share of the non-members of its stratum that score below it (ties count one half), and with :math:`\bar V_s` the mean of
-    these,
+    The variance follows DeLong, DeLong and Clarke-Pearson (1988). Both AUCs are means over strata with weights :math:`w_s`. A member of a stratum with :math:`m_s` members has the placement
+    :math:`V_i`, the share of the non-members of its stratum that score below it (ties count one half). With the mean
+    :math:`\bar V_s` of these,
 
     .. math:: t_i = w_s\,\frac{V_i-\bar V_s}{\sqrt{m_s(m_s-1)}},
 
-    and likewise for non-members. :math:`\sum_i t_i^2` is DeLong's variance of the AUC on the target. With :math:`c_i` the same of the
-    control, the variance of the difference is
+    and likewise for non-members. :math:`\sum_i t_i^2` is DeLong's variance of the AUC on the target. With the
+    corresponding :math:`c_i` of the control, the variance of the difference is
 
     .. math:: \sum_i (t_i-c_i)^2 + \sum_{i\text{ member}} c_i^2.
 
-    The second sum is added where the control is several models. Such a model is trained on the members that the other models are
-    asked about. What two parts of the members have in common by chance therefore raises the AUC on both, and doubles at most
-    the members' part of the variance of the control. Errors of strata that depend on each other are added as in `ranking.combine`, by
-    the strata of the target; strata of the control lie within these.
+    The second sum is added if the control consists of several models. Each of these is trained on the members on which
+    the other models are evaluated. A chance similarity between two parts of the members therefore raises the AUC on
+    both, and at most doubles the members' part of the variance of the control. Errors of dependent strata are added as
+    in `ranking.combine`, by the strata of the target, which contain the strata of the control.
 
     Returns a function from the confidence to the estimate.
 
@@ -340,8 +339,8 @@ def _deviations(ranking: Ranking, ordered: Sequence[Ordered], records: int) -> F
     return found
 
 
-def placements_in_order(part: Part) -> tuple[Floats, Floats]:
-    """Placements as in Stratum, in the order in which the scores were given."""
+def placements_in_order(part: ScoreSplit) -> tuple[Floats, Floats]:
+    """Return placements as in `Stratum`, in the order of the input scores."""
     rank_s, rank_t = np.argsort(part.members), np.argsort(part.nonmembers)
     sorted_s, sorted_t = Stratum(part.members[rank_s], part.nonmembers[rank_t]).placements
     in_s, in_t = np.empty_like(sorted_s), np.empty_like(sorted_t)
@@ -350,7 +349,7 @@ def placements_in_order(part: Part) -> tuple[Floats, Floats]:
 
 
 def difference(first: Estimate, second: Estimate, confidence: float | None = None) -> Estimate:
-    """Difference of two independent estimates at one confidence: the MOVER interval of Zou and Donner (2008).
+    """Estimate the difference of two independent estimates of equal confidence: MOVER, Zou and Donner (2008).
 
     Examples
     --------
@@ -363,7 +362,7 @@ def difference(first: Estimate, second: Estimate, confidence: float | None = Non
 
 
 def mover(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Value, low and high end of the difference of two independent estimates, or of arrays of them, given as such triples."""
+    """Return value, low and high of the difference of two independent estimates, given as such triples or as arrays."""
     value = first[0] - second[0]
     low = value - np.hypot(first[0] - first[1], second[2] - second[0])
     high = value + np.hypot(first[2] - first[0], second[0] - second[1])
@@ -371,12 +370,13 @@ def mover(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tuple[An
 
 
 def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estimate:
-    """True-positive rate at a false-positive rate, where the non-members can carry it; otherwise an upper bound.
+    """Estimate the true-positive rate at a false-positive rate, or an upper bound if there are too few non-members.
 
-    The point is the share of members above the threshold with a share ``fpr`` of the non-members above it; of records tied
-    at the threshold some are picked at random. Two things are uncertain: the rate at that threshold (Clopper-Pearson) and where the threshold belongs (order statistics of
-    the non-members, distribution-free); MOVER adds the two, and the strata. With fewer than ten expected false alarms the
-    threshold can't be placed, and only a bound is given: the rate at the first threshold that is low enough at the confidence.
+    The estimate is the share of members above the threshold that a share ``fpr`` of the non-members exceeds. Ties at the
+    threshold are broken at random. Two quantities are uncertain: the rate at the threshold (Clopper-Pearson) and the
+    threshold (order statistics of the non-members, distribution-free). MOVER combines these two, and the strata. With
+    fewer than ten expected false positives the threshold cannot be estimated. The result is then an upper bound: the
+    rate at the highest threshold that is low enough at the confidence.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random numbers that a key decides, for many keys at once: the same record always gets the same."""
+"""Deterministic random numbers by key, for many keys at once: equal records get equal numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def uniforms(keys: NDArray[np.uint64], count: int, seed: int = 0) -> NDArray[np.float64]:
-    """Numbers between 0 and 1, both excluded, (keys, count): for each key the stream of SplitMix64 that it starts.
+    """Draw uniform numbers in the open interval (0, 1), shape (keys, count): one SplitMix64 stream per key.
 
-    SplitMix64 is a counter through a mixing function (Steele, Lea and Flood 2014), so that nothing is drawn in turn.
+    SplitMix64 applies a mixing function to a counter (Steele, Lea and Flood 2014), so all numbers are computed at once.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def uniforms(keys: NDArray[np.uint64], count: int, seed: int = 0) -> NDArray[np.
     secret = np.random.SeedSequence(seed).generate_state(1, np.uint64)
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bits = _mix(_mix(keys ^ secret)[:, None] + steps)
-    # 53 bits are what a float holds; half a step more keeps 0 out.
+    # A float holds 53 bits; adding half a step excludes 0.
     return np.asarray(((bits >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 

@@ -1,4 +1,4 @@
-"""Scores of members and non-members, sorted once and compared where they can be: what all figures rest on."""
+"""Sorted scores of members and non-members, and the AUC and ROC statistics computed from them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from leakscope.core.arrays import Booleans, Floats, Indices
 
 @dataclass(frozen=True)
 class Scale:
-    """Which records have scores that can be compared, and which of these strata depend on each other.
+    """Strata of records with comparable scores, and blocks of dependent strata.
 
-    ``stratum`` numbers, record by record, those whose scores share a scale: the halves of a cross-fitted attack, each of
-    which is scored by an attack fitted on the other. Figures are means over strata (LeDell, Petersen and van der Laan
-    2015).
+    ``stratum`` is the stratum number of each record. Scores are comparable within a stratum only: each half of a
+    cross-fitted attack is scored by an attack fitted on the other half. Statistics are means over strata (LeDell,
+    Petersen and van der Laan 2015).
 
-    ``block`` numbers those whose strata were fitted on each other. Where there is nothing to find, two such halves err in
-    the same direction: what one shares with the other by chance, the other shares with the one. Their AUCs correlate at
-    about 0.6, and an interval that took them for independent would fail every eighth time instead of every twentieth.
-    Within a block errors are therefore added as if they were one, and only independent blocks average out.
+    ``block`` is the block number of each record; strata of a block were fitted on each other. Under the null
+    hypothesis the errors of two such halves have the same sign: their AUCs have a correlation of about 0.6. An interval
+    that treated them as independent would miss in 1 of 8 cases instead of 1 of 20. Errors are therefore added within
+    a block, and only independent blocks average out.
     """
 
     stratum: Indices
@@ -32,27 +32,27 @@ class Scale:
 
     @classmethod
     def of_one(cls, count: int) -> Scale:
-        """All scores can be compared."""
+        """Return a scale on which all scores are comparable."""
         one = np.broadcast_to(np.zeros(1, np.intp), count)  # takes no memory
         return cls(one, one)
 
     @classmethod
     def of_halves(cls, half: Indices) -> Scale:
-        """Scores of one half can be compared, and the halves were fitted on each other."""
+        """Return a scale with one stratum per half, where the halves were fitted on each other."""
         return cls(half, cls.of_one(len(half)).block)
 
     def take(self, rows: NDArray[Any]) -> Scale:
         return Scale(self.stratum[rows], self.block[rows])
 
     def strata(self) -> Iterator[tuple[Booleans, int]]:
-        """Rows of each stratum, and its block."""
+        """Yield the rows of each stratum and its block."""
         for number in numbers_in(self.stratum):
             rows = self.stratum == number
             yield rows, int(self.block[np.argmax(rows)])
 
 
 def numbers_in(values: NDArray[Any]) -> Indices:
-    """The small whole numbers that occur, in rising order: ``np.unique`` without a sort.
+    """Return the distinct small non-negative integers in ascending order: ``np.unique`` without a sort.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def numbers_in(values: NDArray[Any]) -> Indices:
     return np.flatnonzero(np.bincount(values))
 
 
-class Part(NamedTuple):
+class ScoreSplit(NamedTuple):
     """Values of the members and of the non-members of one stratum, and its block."""
 
     members: Floats
@@ -74,21 +74,21 @@ class Part(NamedTuple):
         return len(self.members) + len(self.nonmembers)
 
 
-def split(values: Floats, member: Booleans, scale: Scale | None = None) -> list[Part]:
-    """Values by stratum and membership; by default all share a scale.
+def split(values: Floats, member: Booleans, scale: Scale | None = None) -> list[ScoreSplit]:
+    """Split values by stratum and membership; by default into one stratum.
 
     Examples
     --------
     >>> split(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
-    [Part(members=array([1., 3.]), nonmembers=array([2.]), block=0)]
+    [ScoreSplit(members=array([1., 3.]), nonmembers=array([2.]), block=0)]
     """
     if scale is None:
-        return [Part(values[member], values[~member])]
-    return [Part(values[rows & member], values[rows & ~member], block) for rows, block in scale.strata()]
+        return [ScoreSplit(values[member], values[~member])]
+    return [ScoreSplit(values[rows & member], values[rows & ~member], block) for rows, block in scale.strata()]
 
 
 def combine(errors: Floats, weights: Floats, blocks: Indices) -> float:
-    """Error of a weighted mean over strata: errors add up within a block, squares of errors between blocks.
+    """Return the error of a weighted mean over strata: errors add within a block, their squares between blocks.
 
     Examples
     --------
@@ -103,9 +103,9 @@ def combine(errors: Floats, weights: Floats, blocks: Indices) -> float:
 
 
 def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] = "left") -> Indices:
-    """How many of the ordered numbers lie below each of the wanted ones, which are ordered too.
+    """Count the ordered numbers below each of the wanted ones, which are ordered too.
 
-    Equal numbers are looked up once, which makes scores with many ties as quick as they are to sort.
+    Equal numbers are looked up once, which is fast for scores with many ties.
 
     Examples
     --------
@@ -193,14 +193,14 @@ class Stratum:
             return self.known
         s, t = self.members, self.nonmembers
         below = count_below(t, s)
-        # t[j] is not below s[i] from j = below[i] on: counting these gives for each t the number of s that are not above.
+        # t[j] >= s[i] for j >= below[i]: the cumulative count is the number of s that are not above each t.
         not_above = np.cumsum(np.bincount(below, minlength=len(t) + 1))[: len(t)]
         tied = t[np.minimum(below, len(t) - 1)] == s
         if not tied.any():
             return below / len(t), 1 - not_above / len(s)
         upto = below.copy()
         upto[tied] = count_below(t, s[tied], side="right")
-        # And t[j] is above s[i] from j = upto[i] on.
+        # t[j] > s[i] for j >= upto[i].
         below_t = np.cumsum(np.bincount(upto, minlength=len(t) + 1))[: len(t)]
         return (below + upto) / (2 * len(t)), 1 - (below_t + not_above) / (2 * len(s))
 
@@ -220,10 +220,10 @@ class Stratum:
         return float(np.mean(placed[0])), sum(variances)
 
     def rates(self, false_alarms: Floats) -> Floats:
-        """Shares of members called so by an attacker who calls these many non-members so.
+        """Return the true-positive rates at thresholds with these numbers of false positives.
 
-        Of records with equal scores at the threshold the attacker picks some at random, as a ROC curve drawn with straight
-        lines across ties, and an AUC that counts a tie one half, have it.
+        Ties at the threshold are broken at random, consistent with a ROC curve that is linear across ties and an AUC that
+        counts a tie one half.
         """
         s, t = self.members, self.nonmembers
         if not len(t):
@@ -242,7 +242,7 @@ class Ranking:
 
     Examples
     --------
-    >>> Ranking.of([Part(np.array([3.0, 2.0]), np.array([1.0, 2.0]))]).auc
+    >>> Ranking.of([ScoreSplit(np.array([3.0, 2.0]), np.array([1.0, 2.0]))]).auc
     0.875
     """
 
@@ -250,7 +250,7 @@ class Ranking:
     blocks: Indices
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> Ranking:
+    def of(cls, parts: Sequence[ScoreSplit]) -> Ranking:
         """Sort the scores of each stratum."""
         strata = tuple(Stratum(np.sort(part.members), np.sort(part.nonmembers)) for part in parts)
         return cls(strata, np.array([part.block for part in parts], np.intp))
@@ -267,7 +267,7 @@ class Ranking:
 
     @cached_property
     def weights(self) -> Floats:
-        """What each stratum counts: in proportion to the precision of its AUC at chance; nothing without two on a side."""
+        """Weight of each stratum: the precision of its AUC under chance; 0 with fewer than two records in a class."""
         sizes = [(len(part.members), len(part.nonmembers)) for part in self.strata]
         precision = np.array([m * n / (m + n) if min(m, n) > 1 else 0.0 for m, n in sizes])
         return np.asarray(precision / max(precision.sum(), 1e-300))
@@ -282,7 +282,7 @@ class Ranking:
 
     @cached_property
     def auc(self) -> float:
-        # Weights that add up to one may give a perfect separation 1 + 2e-16.
+        # Rounding of the weights may give 1 + 2e-16 for a perfect separation.
         return min(1.0, float(sum(w * part.auc for w, part in zip(self.weights, self.strata, strict=True) if w)))
 
     @cached_property
@@ -294,7 +294,7 @@ class Ranking:
 
 
 def best_threshold(inside: Floats, outside: Floats) -> float:
-    """The score at and above which true positives exceed false positives by the most."""
+    """Return the threshold with the largest true-positive rate minus false-positive rate."""
     if not (len(inside) and len(outside)):
         return np.inf
     s, t = np.sort(inside), np.sort(outside)

@@ -1,6 +1,6 @@
-"""The result of a study: frozen data with claims. Printing, saving, comparing and gating are the same for every kind of study.
+"""`Result`, the base class of all study results, with claims, caveats, export to tables, saving and printing.
 
-A study decides its claims once, from intervals, as data. Words are made from them at the very end, in `leakscope.report.documents`.
+A study decides its claims once, from intervals, as data. `leakscope.report.documents` turns claims into text.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 Outcome = Literal["yes", "no", "inconclusive"]
 Scalar = str | int | float | bool | None
-#: Fields of a result that its JSON does not hold.
+#: Fields of a result that are not saved in its JSON.
 NOT_IN_JSON = ("records",)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement that a study makes, decided from intervals.
+    """A statement of a study, decided from intervals.
 
     Parameters
     ----------
     code
-        What is claimed, one of the codes of the kind of result (`Result.codes`).
+        Type of the claim, one of `Result.codes`.
     subject
-        What it is about, by name: the release, attack, group, version, … Empty for the model as a whole.
+        The release, attack, group or version that the claim is about. Empty for the model as a whole.
     outcome
-        ``yes`` and ``no`` are significant; otherwise it is ``inconclusive``.
+        ``yes`` and ``no`` are significant results; otherwise ``inconclusive``.
     estimates
-        The numbers behind it by name. The first one is the measure of the claim, which a comparison of two results compares. If the code is about a
-        risk, a larger measure must mean a larger risk.
+        Estimates that the claim is based on, by name. `leakscope.diff` compares the first one between two results. If the
+        claim is about a risk, a larger first estimate must mean a larger risk.
 
     Examples
     --------
@@ -55,15 +55,15 @@ class Claim:
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, Scalar], ...]]:
-        """Equal for claims about one thing in two results."""
+        """Key that is equal for claims about the same subject in two results."""
         return self.code, tuple(sorted(self.subject.items()))
 
 
 @dataclass(frozen=True)
 class Caveat:
-    """Something that limits a result, as a code with its values; `leakscope.report.documents.caveats` has the sentences.
+    """A limitation of a result, as a code and values; `leakscope.report.documents.caveats` contains the sentences.
 
-    The values are plain: texts, numbers, estimates and lists of these.
+    Values are strings, numbers, estimates and lists of these.
     """
 
     code: str
@@ -72,7 +72,7 @@ class Caveat:
 
 @dataclass(frozen=True)
 class NotRun:
-    """An attack, release or option that a study left out, and why."""
+    """An attack, release or option that a study did not run, with the reason."""
 
     release: str
     attack: str
@@ -80,15 +80,15 @@ class NotRun:
 
 
 class SavedRecords(Protocol):
-    """A table of records in a file: all of it as a data frame, or some columns as lists, which takes no pandas."""
+    """A table of records in a file, read as a data frame, or by column as lists without pandas."""
 
     def frame(self) -> pd.DataFrame: ...
 
     def columns(self, *names: str) -> list[list[Any]]: ...
 
 
-class _Records:
-    """The field for records: a saved table becomes a data frame when it is first looked at."""
+class _RecordsField:
+    """Descriptor for ``records``: a saved table is read into a data frame on first access."""
 
     def __get__(self, result: Any, owner: type) -> Any:
         if result is None:
@@ -104,26 +104,26 @@ class _Records:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """What a study returns.
+    """The result of a study.
 
-    A subclass states its ``kind``, its ``schema_version``, the ``codes`` of its claims with the outcome that means more risk (None where
-    neither does), the ``possible_figures`` that its claims may lack, and which of its fields is the ``table`` of ``table.csv``. Its documents are made by
-    ``leakscope.report.documents.<kind>``.
+    A subclass defines its ``kind``, its ``schema_version``, the ``codes`` of its claims with the outcome that means more
+    risk (None if neither does), the ``possible_figures`` that its claims may lack, and the field that is the ``table`` of
+    ``table.csv``. ``leakscope.report.documents.<kind>`` creates its documents.
 
     Parameters
     ----------
     claims
-        What the study decided.
+        Claims of the study.
     warnings
-        What limits the result.
+        Limitations of the result.
     not_run
-        What was left out, and why.
+        Attacks, releases and options that were not run, with reasons.
     settings
-        All that the numbers depend on, as JSON has it.
+        All settings that the numbers depend on, as JSON types.
     fingerprints, versions, seconds, created, command
-        Digests of the data, versions of packages, time spent by step, when and by which command it was made.
+        Digests of the data, package versions, seconds per step, time of creation and command line.
     records
-        One row per training record, by id; None where the study has none. It is saved as ``records.csv``, not in the JSON.
+        One row per training record, by id, or None. Saved as ``records.csv``, not in the JSON.
     """
 
     kind: ClassVar[str]
@@ -141,7 +141,7 @@ class Result:
     seconds: dict[str, float] = field(default_factory=dict)
     created: str = ""
     command: str = ""
-    records: pd.DataFrame | None = _Records()  # type: ignore[assignment]
+    records: pd.DataFrame | None = _RecordsField()  # type: ignore[assignment]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -166,11 +166,11 @@ class Result:
 
     @property
     def studied(self) -> str:
-        """Name of the model or learner that was studied."""
+        """Name of the studied model or learner."""
         return str(self.settings.get("model", self.settings.get("learner", self.kind)))
 
     def claim(self, code: str, **subject: Scalar) -> Claim:
-        """Give the first claim with this code whose subject holds these entries."""
+        """Return the first claim with this code whose subject contains these entries."""
         for claim in self.claims:
             if claim.code == code and subject.items() <= claim.subject.items():
                 return claim
@@ -178,7 +178,7 @@ class Result:
         raise InputError(f"the result has no claim {code!r}{about}: it has {', '.join(sorted(self.codes))}")
 
     def record_columns(self, *names: str) -> list[list[Any]] | None:
-        """Give columns of the records as lists; None without records."""
+        """Return columns of the records as lists, or None without records."""
         held = vars(self)["_records"]
         if held is None:
             return None
@@ -190,18 +190,18 @@ class Result:
     # --- as data ------------------------------------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        """Give everything but the records as plain lists, dicts, texts and numbers."""
+        """Return everything except the records as lists, dicts, strings and numbers."""
         head = {"kind": self.kind, "schema_version": self.schema_version}
         return head | {item.name: plain(getattr(self, item.name)) for item in content_fields(type(self))}
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Give a field with several rows as a data frame.
+        """Return a table of the result as a data frame.
 
         Parameters
         ----------
         table
-            Name of the field, such as ``claims``, ``risks`` or ``records``; by default the main table of the study. An estimate takes three
-            columns: ``auc``, ``auc_low`` and ``auc_high``.
+            Field such as ``claims``, ``risks`` or ``records``; by default the main table of the study. An estimate
+            becomes three columns: ``auc``, ``auc_low`` and ``auc_high``.
         """
         import pandas as pd
 
@@ -216,25 +216,25 @@ class Result:
         return pd.DataFrame([flat(row) for row in rows])
 
     def to_csv(self, table: str | None = None) -> str:
-        """Give a table as CSV in which no text can act as a formula; see `to_frame`."""
+        """Return a table as CSV, with texts escaped that a spreadsheet would run as formulas; see `to_frame`."""
         from leakscope.record.tables import frame_to_csv
 
         return frame_to_csv(self.to_frame(table))
 
     def save(self, folder: str | Path, include: Sequence[Result] = ()) -> None:
-        """Write ``result.json``, ``report.html``, ``table.csv`` and, where there are records, ``records.csv``: all of them or none.
+        """Write ``result.json``, ``report.html``, ``table.csv`` and, if there are records, ``records.csv``, or no file at all.
 
         Parameters
         ----------
         include
-            Other results that the report shows too.
+            Further results to show in the report.
         """
         from leakscope.record.storage import save
         from leakscope.report.renderers import html
 
         save(self, Path(folder), html.render(self, include))
 
-    # --- for people ---------------------------------------------------------------------------------------------------
+    # --- display ------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         from leakscope.report.renderers import text
@@ -246,13 +246,13 @@ class Result:
         return f"<{type(self).__name__}: {outcomes or f'{len(self.claims)} claims'}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Render the result for a notebook."""
         from leakscope.report.renderers import html
 
         return html.render_fragment(self)
 
     def __rich__(self) -> RenderableType:
-        """What Rich shows."""
+        """Render the result for Rich."""
         from leakscope.report.renderers import terminal
 
         return terminal.render(self)
@@ -263,7 +263,7 @@ class Result:
         Parameters
         ----------
         chart
-            Its position, or a part of its title.
+            Position of the chart, or part of its title.
 
         Returns
         -------
@@ -274,17 +274,17 @@ class Result:
         return draw_chart_of(self, chart)
 
 
-#: Classes of results by kind, filled as they are defined.
+#: Result classes by kind; a class registers itself when it is defined.
 KINDS: dict[str, type[Result]] = {}
 
 
 def content_fields(kind: type[Result]) -> list[dataclasses.Field[Any]]:
-    """Fields that the JSON of a result holds."""
+    """Return the fields of a result that are saved in its JSON."""
     return [item for item in fields(kind) if item.name not in NOT_IN_JSON]
 
 
 def tables_of(result: Result) -> list[str]:
-    """Names of the fields of a result that are tables."""
+    """Return the names of the fields of a result that are tables."""
     found = [
         item.name
         for item in content_fields(type(result))
@@ -294,7 +294,7 @@ def tables_of(result: Result) -> list[str]:
 
 
 def flat(row: Any) -> dict[str, Any]:
-    """Give a dataclass as one row of a table: an estimate takes three columns, a dict one for each entry, a nested row its own.
+    """Flatten a dataclass to a row: three columns for an estimate, one per entry of a dict, and those of a nested row.
 
     Examples
     --------
@@ -317,9 +317,7 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(
-        value, tuple | list
-    ):  # texts such as names, and codes; curves and rows of their own are in the JSON only
+    if isinstance(value, tuple | list):  # strings and codes; curves and nested tables are in the JSON only
         texts = [one.code if isinstance(one, Caveat) else one for one in value]
         return {column: "; ".join(texts)} if all(isinstance(one, str) for one in texts) else {}
     return {column: value}
@@ -330,7 +328,7 @@ def _key(key: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Give dataclasses, tuples and dicts as JSON has them.
+    """Convert dataclasses, tuples and dicts to JSON types.
 
     Examples
     --------
@@ -348,12 +346,12 @@ def plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Give a number of numpy as one of Python. A result is read without numpy."""
+    """Convert a NumPy number to a Python number, since results are read without NumPy."""
     return value.item() if type(value).__module__ == "numpy" else value
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Give settings as they come back from JSON, with texts made safe.
+    """Convert settings to JSON types, with strings made safe to display.
 
     Examples
     --------

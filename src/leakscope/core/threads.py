@@ -1,4 +1,4 @@
-"""Numerical libraries held to one thread, so that the bits of a result do not depend on the number of cores."""
+"""Context manager that limits numerical libraries to one thread, so that results do not depend on the number of cores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _torch_threads: list[int] = []
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold numerical libraries and nested joblib calls to one thread until the last task of the process is over."""
+    """Limit numerical libraries and nested joblib calls to one thread until the last task of the process ends."""
     from joblib import parallel_config
 
     global _tasks_running
@@ -26,7 +26,7 @@ def one_thread() -> Iterator[None]:
         if torch is not None and not _torch_threads:
             _torch_threads.append(torch.get_num_threads())
         _limits.append(_thread_pools(len(sys.modules)).limit(limits=1))
-        if torch is not None:  # a number once given to torch holds its matrix products whatever the pools are told
+        if torch is not None:  # torch ignores the limits of the pools once its own number of threads was set
             torch.set_num_threads(1)
         _tasks_running += 1
     try:
@@ -43,8 +43,8 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _thread_pools(modules_loaded: int) -> Any:  # noqa: ARG001
-    """Find the thread pools, and again once more modules are loaded: looking takes longer than a small model."""
-    import scipy.linalg  # noqa: F401  # with scikit-learn, brings the pools that a learner's own import would add
+    """Find the thread pools, again after new imports; cached because the search takes longer than a small training."""
+    import scipy.linalg  # noqa: F401  # loads the pools that the import of a learner would add later
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController
 

@@ -1,4 +1,4 @@
-"""Versions of what the numbers rest on: recorded with every audit, and part of every key in the cache."""
+"""Versions of Python and of the packages that determine results; recorded in results and in cache keys."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -10,7 +10,7 @@ PACKAGES = ("leakscope", "numpy", "scipy", "scikit-learn", "pandas", "joblib", "
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that are installed, whether they are in use or not.
+    """Return the versions of Python and of the installed packages in `PACKAGES`.
 
     Examples
     --------
@@ -33,5 +33,5 @@ def _installed() -> dict[str, str]:
 
 
 def stamp() -> dict[str, Any]:
-    """Give the fields of a result that state when and with which versions it was made."""
+    """Return the fields of a result for its creation time and package versions."""
     return {"versions": versions(), "created": datetime.now(UTC).isoformat(timespec="seconds")}

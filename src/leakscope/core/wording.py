@@ -1,7 +1,7 @@
-"""The one way to write a number, an interval, a change, a name or a table for people.
+"""Formatting of numbers, intervals, names and text tables for people.
 
-A value is rounded to the nearest number, the ends of its interval outwards. An interval gets more digits where rounding would hide that
-it excludes 0 or 0.5, the two null values of the field. Text from outside (names of models, columns, levels, records) goes through `name`.
+Values are rounded to nearest, and interval ends outwards. An interval gets more digits if rounding would hide that it
+excludes 0 or 0.5, the usual null values. Names of models, columns, levels and records from user data pass through `name`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from leakscope.core.estimate import Estimate
 
-#: ``number`` as it is; ``percent`` of a share; ``signed`` for a change; ``count`` for whole numbers.
+#: ``number`` unscaled; ``percent`` for shares; ``signed`` for differences; ``count`` for integers.
 Style = Literal["number", "percent", "signed", "count"]
 NAME_LENGTH = 80
 SENTENCE_LENGTH = 600
@@ -23,7 +23,7 @@ COLUMNS = 100
 LEAST_WIDTH = 16
 MOST_DIGITS = 6
 MINUS = "−"
-_JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, in Indic scripts and in emoji
+_JOINERS = "\u200c\u200d"  # needed in Persian, Indic scripts and emoji
 _NULLS = (0.0, 0.5)
 _LARGE, _SMALL = 1e6, 1e-4
 
@@ -32,7 +32,7 @@ _LARGE, _SMALL = 1e6, 1e-4
 
 
 class Written(NamedTuple):
-    """An estimate in three parts: ``at most`` or ``at least`` or nothing, the number, and the interval."""
+    """A formatted estimate: prefix (``at most``, ``at least`` or empty), value and interval."""
 
     prefix: str
     value: str
@@ -43,7 +43,7 @@ class Written(NamedTuple):
 
 
 def write(estimate: Estimate, style: Style = "number") -> str:
-    """Write an estimate.
+    """Format an estimate.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def write(estimate: Estimate, style: Style = "number") -> str:
 
 
 def written(estimate: Estimate, style: Style = "number") -> Written:
-    """Give the parts of an estimate in words; see `write`."""
+    """Format the parts of an estimate; see `write`."""
     digits = _digits(estimate, style)
     unit = "%" if style == "percent" else name(estimate.unit)
     after = f" {unit}" if unit else ""
@@ -69,7 +69,7 @@ def written(estimate: Estimate, style: Style = "number") -> Written:
             return Written("at most", _bound(estimate.high, style, up=True) + after, "")
         case "lower bound":
             return Written("at least", _bound(estimate.low, style, up=False) + after, "")
-    if estimate.low == estimate.high:  # such as runs that agree: an interval without width would suggest certainty
+    if estimate.low == estimate.high:  # such as identical runs: an interval of width 0 would suggest certainty
         return Written("", _rounded(estimate.value, style, digits) + after, "")
     low, high = _rounded(estimate.low, style, digits, up=False), _rounded(estimate.high, style, digits, up=True)
     value, interval = _rounded(estimate.value, style, digits), f"[{low}, {high}]"
@@ -77,7 +77,7 @@ def written(estimate: Estimate, style: Style = "number") -> Written:
 
 
 def _digits(estimate: Estimate, style: Style) -> int | None:
-    """Decimals that the interval supports; None for numbers so large or small that they are written with a power of ten."""
+    """Return the number of decimals that the interval supports; None for numbers written with a power of ten."""
     if style == "count":
         return 0
     scale = 100.0 if style == "percent" else 1.0
@@ -91,7 +91,7 @@ def _digits(estimate: Estimate, style: Style) -> int | None:
 
 
 def _telling(estimate: Estimate, scale: float, digits: int) -> int:
-    """Add digits until the rounded interval excludes each null value that the interval excludes."""
+    """Add digits until the rounded interval excludes every null value that the exact interval excludes."""
     for null in _NULLS:
         while digits < MOST_DIGITS and (
             (estimate.low > null and _floor(scale * estimate.low, digits) <= scale * null)
@@ -106,7 +106,7 @@ def _floor(value: float, digits: int) -> float:
 
 
 def _rounded(value: float, style: Style, digits: int | None, *, up: bool | None = None) -> str:
-    """One number: to the nearest, up, or down."""
+    """Format one number, rounded to nearest, up or down."""
     if not math.isfinite(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     scaled = 100 * value if style == "percent" else value
@@ -122,14 +122,14 @@ def _rounded(value: float, style: Style, digits: int | None, *, up: bool | None 
 
 
 def _bound(value: float, style: Style, *, up: bool) -> str:
-    """A bound has no width that could tell its digits: three significant ones."""
+    """Format a bound with three significant digits, since it has no width that would determine them."""
     if not math.isfinite(value) or style == "count":
         return _rounded(value, style, 0, up=up)
     return number(_significant(100 * value if style == "percent" else value, up))
 
 
 def _significant(value: float, up: bool | None) -> float:
-    """Three significant digits: to the nearest, up, or down."""
+    """Round to three significant digits: to nearest, up or down."""
     if value == 0 or up is None:
         return float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(value)))
@@ -139,12 +139,12 @@ def _significant(value: float, up: bool | None) -> float:
 
 
 def _tidy(value: float) -> float:
-    """Drop the last bits, so that 0.05 · 100 is 5 and is not rounded up to 6."""
+    """Remove rounding errors, so that 0.05 · 100 is 5 and is not rounded up to 6."""
     return round(value, 9)
 
 
 def number(value: float) -> str:
-    """Write a number without an interval, such as a tick of an axis: three digits, with a power of ten where there would be many zeros.
+    """Format a number without an interval, such as an axis tick: three digits, and a power of ten for many zeros.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def number(value: float) -> str:
 
 
 def count(number: int, thing: str = "", things: str = "") -> str:
-    """Write a whole number, with the name of what is counted.
+    """Format an integer, optionally with the noun that it counts.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def count(number: int, thing: str = "", things: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, as short as possible.
+    """Format a share as a percentage with as few digits as possible.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time in one unit.
+    """Format a duration in one unit.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def duration(seconds: float) -> str:
 
 
 def out_of(people: int, estimate: Estimate) -> str:
-    """Write a share as a number of people, for lay readers, with the ends of the interval rounded outwards.
+    """Format a share as a number of people for the lay summary, with interval ends rounded outwards.
 
     Examples
     --------
@@ -219,9 +219,9 @@ def out_of(people: int, estimate: Estimate) -> str:
 
 
 def name(text: object, limit: int = NAME_LENGTH) -> str:
-    """Make a text from outside safe to show: at most ``limit`` characters, no control characters.
+    """Make a text from user data safe to display: at most ``limit`` characters, no control characters.
 
-    Bidirectional marks and other invisible controls become ``\N{REPLACEMENT CHARACTER}``, so that they are seen.
+    Bidirectional marks and other invisible characters become ``\N{REPLACEMENT CHARACTER}``, which is visible.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _is_visible(letter: str) -> bool:
 
 
 def quoted(text: object, limit: int = 40) -> str:
-    """Put a name into quotation marks, for a sentence.
+    """Put a name in quotation marks.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def quoted(text: object, limit: int = 40) -> str:
 
 
 def sentence(text: object) -> str:
-    """Start a text with a capital letter and end it with a full stop.
+    """Capitalise a text and end it with a full stop.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def sentence(text: object) -> str:
 
 
 def listing(names: Sequence[object], most: int = 3) -> str:
-    """List names in a sentence.
+    """Join names for a sentence.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def wrap(text: str, first: str = "", rest: str = "", columns: int = COLUMNS) -> 
 
 
 def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COLUMNS) -> list[str]:
-    r"""Align the cells of a text table: the first column to the left, columns of numbers to the right; long texts are wrapped.
+    r"""Align the cells of a text table: text to the left, columns of numbers to the right; wrap long texts.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COL
 
 
 def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
-    """Widths at which a table fits: columns of text are wrapped, the widest first, to no less than `LEAST_WIDTH`; numbers never."""
+    """Reduce text columns, the widest first, to at least `LEAST_WIDTH` until the table fits; keep number columns."""
     while sum(widths) + 2 * (len(widths) - 1) > room:
         texts = [at for at, width in enumerate(widths) if not right[at] and width > LEAST_WIDTH]
         if not texts:
@@ -330,12 +330,12 @@ def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell of a table is a written number, or empty: it stands on the right."""
+    """Return whether a cell is a formatted number or empty, and is therefore aligned to the right."""
     return not cell.strip("–") or cell[:1].isdigit() or cell.startswith((MINUS, "+", "at most", "at least"))
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes in a terminal."""
+    """Return the number of terminal columns of a text."""
     return sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text

@@ -1,1 +1,3 @@
-"""Data: records, tables in files, fingerprints, splits, and named data sets."""
+"""Records, tables in files, fingerprints, random splits, small groups and named data sets."""
+
+__all__ = ["datasets", "fingerprints", "records"]

@@ -1,7 +1,7 @@
-"""Fingerprints by content: of anything that decides a result, and of each single record.
+"""Content hashes of data, learners and functions (`fingerprint`) and of single records (`row_hashes`).
 
-`fingerprint` names data, learners and functions by what they are, never by where they stand in memory, so that a cache
-can tell whether a result is still the right one. `row_hashes` finds the same record in two tables.
+`fingerprint` depends on content, never on memory addresses, so that a cache detects changes of its inputs.
+`row_hashes` finds equal records in two tables.
 """
 
 import copyreg
@@ -23,36 +23,36 @@ from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
 
-BLOCK = 1 << 17  # elements worked on at a time: about a megabyte, so that it stays in the processor's cache
+BLOCK = 1 << 17  # elements per step: about a megabyte, which fits into the processor cache
 MISSING = np.float64(np.nan).view(np.uint64)
 GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
 
 
 def fingerprint(*things: Any, fitted: bool = False, generators: bool = True) -> str:
-    """Give the SHA-256, in hexadecimal, of the content of ``things``.
+    """Return the hexadecimal SHA-256 of the content of ``things``.
 
-    Equal content gives an equal fingerprint in any process: arrays whatever their memory order, data frames whatever
-    their block layout, dictionaries and sets whatever their order. Functions count with their byte code, defaults,
-    closure and the globals that they read; classes with their methods; what an installed package defines counts by
-    its name and the package's version.
+    Equal content has an equal fingerprint in any process, regardless of the memory order of arrays, the block layout of
+    data frames and the order of dictionaries and sets. A function is represented by its byte code, defaults, closure and
+    the globals that it reads, a class by its methods, and a definition of an installed package by its name and the
+    version of the package.
 
     Parameters
     ----------
     things
-        Arrays, data frames, plain values, containers, dataclasses, estimators, functions, random generators, and any
-        other object that could be pickled.
+        Arrays, data frames, numbers, strings, containers, dataclasses, estimators, functions, random generators, and
+        any other object that can be pickled.
     fitted
-        A scikit-learn estimator is its class and its parameters, as for `sklearn.base.clone`; with ``fitted=True`` what
-        it has learned counts too.
+        Whether the fitted attributes of scikit-learn estimators are included. By default an estimator is represented
+        by its class and its parameters, as for `sklearn.base.clone`.
     generators
-        Whether the state of random generators counts. A fitted estimator may keep numpy's global one, which any draw
-        changes.
+        Whether the state of random generators is included. A fitted estimator may refer to numpy's global generator,
+        which any draw changes.
 
     Raises
     ------
     InputError
-        If something has no content to go by: an open file, a lock, a running generator.
+        If an object has no content to hash: an open file, a lock, a running generator.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def fingerprint(*things: Any, fitted: bool = False, generators: bool = True) -> 
 
 
 class _Digest:
-    """A SHA-256 that things of any kind are added to, each with a tag and a length, so that no two run together."""
+    """A SHA-256 to which objects are added with a tag and a length, so that adjacent objects stay separate."""
 
     def __init__(self, fitted: bool, generators: bool) -> None:
         self.hash = hashlib.sha256()
@@ -88,7 +88,7 @@ class _Digest:
         self.hash.update(data)
 
     def add(self, thing: Any) -> None:
-        """Add one thing; a thing met again inside itself is told by the number under which it was entered."""
+        """Add one object; an object that contains itself is represented by its number."""
         if self.add_plain(thing):
             return
         if id(thing) in self.seen:
@@ -98,12 +98,12 @@ class _Digest:
         self.seen[id(thing)] = self.entered
         self.add_compound(thing)
         if isinstance(thing, FunctionType | type):
-            self.kept.append(thing)  # code calls code many times over; each piece is told once
+            self.kept.append(thing)  # code refers to other code many times; each piece is added once
         else:
             del self.seen[id(thing)]
 
     def add_plain(self, thing: Any) -> bool:
-        """Add a thing that holds no others, or say that it does."""
+        """Add an object that contains no others, and return whether it was one."""
         kind = type(thing)
         if thing is None or thing is Ellipsis or thing is NotImplemented:
             self.text("constant", str(thing))
@@ -169,9 +169,7 @@ class _Digest:
     def add_array(self, array: NDArray[Any]) -> None:
         self.add(array.dtype)
         self.text("array", str(array.shape))
-        if (
-            array.dtype.names is not None
-        ):  # bytes between the fields are no content: trees of scikit-learn leave them unset
+        if array.dtype.names is not None:  # padding bytes are not content: trees of scikit-learn leave them unset
             for name in array.dtype.names:
                 self.add_array(array[name])
             return
@@ -267,7 +265,7 @@ class _Digest:
         clone = getattr(type(estimator), "__sklearn_clone__", None)
         if clone is None or clone.__module__ == "sklearn.base":
             self.add_all("estimator", (type(estimator), estimator.get_params(deep=False)))
-        else:  # cloned in a way of its own: a frozen estimator keeps what it has learned
+        else:  # has its own way of cloning: a frozen estimator keeps its fitted attributes
             self.text("frozen", fingerprint(estimator, fitted=True, generators=self.generators))
 
     def add_tensor(self, tensor: Any) -> None:
@@ -276,12 +274,12 @@ class _Digest:
         self.add_all("tensor", (str(tensor.dtype), tuple(tensor.shape), tensor.requires_grad, content))
 
     def add_reduced(self, thing: Any) -> None:
-        """Add an object as pickle would describe it: how it is made, from what, and its state."""
+        """Add an object as pickle describes it: its constructor, the arguments and the state."""
         try:
             describe: Callable[[Any], Any] | None = copyreg.dispatch_table.get(type(thing))
             reduced = describe(thing) if describe else thing.__reduce_ex__(4)
         except Exception:
-            raise InputError(_refusal(thing, "it has no content to go by")) from None
+            raise InputError(_refusal(thing, "it has no content to hash")) from None
         if isinstance(reduced, str):
             self.add_named(thing, reduced)
             return
@@ -289,7 +287,7 @@ class _Digest:
         self.add_all("object", (make, arguments, state, list(items or ()), dict(pairs or ())))
 
     def add_named(self, thing: Any, name: str) -> None:
-        """Add what pickle would look up by name: a builtin, a constant, or a cached function, which counts with its code."""
+        """Add an object that pickle finds by name: a builtin, a constant, or a cached function with its code."""
         module = getattr(thing, "__module__", None) or type(thing).__module__
         self.text("name", f"{module} {name} {_version(module)}")
         self.add(getattr(thing, "__wrapped__", None) if not _is_installed(module) else None)
@@ -303,7 +301,7 @@ def _refusal(thing: Any, reason: str) -> str:
 
 @cache
 def _is_installed(module: str | None) -> bool:
-    """Tell whether a module belongs to Python, to Leakscope or to an installed package, so that a version names it."""
+    """Return whether a module belongs to Python, Leakscope or an installed package, and so has a version."""
     root = (module or "").partition(".")[0]
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     if file is None or root in ("__main__", "leakscope"):
@@ -333,7 +331,7 @@ def _global_names(code: CodeType) -> Iterator[str]:
 
 
 def _class_parts(name: str, value: Any) -> list[Any]:
-    """List what decides how instances behave: methods and plain attributes, not Python's bookkeeping."""
+    """List the methods and attributes of a class that determine its behaviour."""
     if isinstance(value, classmethod | staticmethod):
         value = value.__func__
     if isinstance(value, property):
@@ -347,17 +345,17 @@ def _class_parts(name: str, value: Any) -> list[Any]:
 
 
 def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
-    """Give one 64-bit hash per record: equal records have equal hashes, in whatever table they stand.
+    """Return one 64-bit hash per record: equal records have equal hashes in any table.
 
-    Numbers are compared by value: 1, 1.0 and True are equal, and so are -0.0 and 0.0; missing values are equal to each
-    other. Columns are distinguished by position. It takes a fixed amount of memory in addition to the answer and one column.
+    Numbers are compared by value: 1, 1.0 and True are equal, and so are -0.0 and 0.0. Missing values are equal to each
+    other. Columns are identified by position. Memory beyond the result and one column is constant.
 
     Parameters
     ----------
     X
         Data frame, or array of any number of dimensions; the first axis runs over the records.
     y
-        Labels, one per record, to be a part of the record.
+        One label per record, which becomes part of the record.
 
     Examples
     --------
@@ -370,11 +368,11 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
     if not isinstance(X, pd.DataFrame):
         X = np.asarray(X)
         if X.ndim == 0:
-            raise InputError("records must be a table or an array with one row per record, not a single value")
+            raise InputError("X must be a table or an array with one row per record, not a single value")
         if X.dtype.kind not in "biuf":
             X = pd.DataFrame(X.reshape(len(X), -1))
     if y is not None and len(y) != len(X):
-        raise InputError(f"there are {len(X)} records but {len(y)} labels: give one label per record")
+        raise InputError(f"X has {len(X)} records but y has {len(y)} labels: pass one label per record")
     sums = _hash_frame(X) if isinstance(X, pd.DataFrame) else _hash_array(X)
     if y is not None:
         sums += row_hashes(pd.DataFrame(y))
@@ -382,7 +380,7 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
 
 
 def _hash_array(array: NDArray[Any]) -> NDArray[np.uint64]:
-    """Sum the mixed cells of each row, each times the odd key of its column."""
+    """Sum the mixed cells of each row, each multiplied by the odd key of its column."""
     width = int(np.prod(array.shape[1:]))
     keys = _column_keys(width)
     sums = np.zeros(len(array), np.uint64)
@@ -401,7 +399,7 @@ def _hash_frame(frame: pd.DataFrame) -> NDArray[np.uint64]:
 
 
 def hash_column(column: "pd.Series[Any]") -> NDArray[np.uint64]:
-    """Give 64 bits per cell: those of the number, or pandas' hash of anything else."""
+    """Return 64 bits per cell: the bits of a number, or the pandas hash of another value."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         levels = np.append(hash_column(pd.Series(dtype.categories)), MISSING)
@@ -433,7 +431,7 @@ def _plain_numbers(column: "pd.Series[Any]") -> NDArray[Any]:
 
 
 def _number_bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
-    """Give the bits of each number as a float, with whatever a large integer has beyond it."""
+    """Return the bits of each number as a float, combined with the remainder of a large integer."""
     floats = numbers.astype(np.float64)
     floats += 0.0  # -0.0 becomes 0.0
     if numbers.dtype.kind == "f":
@@ -447,7 +445,7 @@ def _number_bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over all 64 (the finaliser of SplitMix64)."""
+    """Mix all 64 bits (the finaliser of SplitMix64)."""
     mixed = bits ^ (bits >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(27)

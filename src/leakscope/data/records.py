@@ -1,4 +1,4 @@
-"""Records: the features, labels, ids and groups of one data set, read from what the user has at hand."""
+"""`Records`: features, labels, ids and groups of one data set, and the functions that read them from user input."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
 
-#: Names of the user's two tables in messages.
+#: Names of the two data sets in messages.
 SETS = TRAIN, HOLDOUT = "the training set", "the holdout"
 MISSING, EMPTY = "(missing)", "(empty)"
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records of people: row i of every field is the same record.
+    """A set of records: row i of every field belongs to the same record.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class Records:
     y
         Labels: int64 positions in the model's classes, or float64 values for regression.
     ids
-        What each record is called; all different.
+        Unique id of each record.
     groups
-        Column name to the level of each record, as text; a missing level is ``"(missing)"``.
+        Level of each record as text, by column name; a missing level is ``"(missing)"``.
     places
-        For messages: position in `SETS` and row number of each record, where the records are rows of the user's tables.
+        Position in `SETS` and row number of each record in the user's table, for messages; or None.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class Records:
         return len(self.y)
 
     def __repr__(self) -> str:
-        # A record's values have no place in a log or a traceback.
+        # Values of records must not appear in logs and tracebacks.
         return f"<{len(self)} records>"
 
     def take(self, indices: Any) -> Records:
-        """Return the records at these positions, in this order, or those that a mask says, as copies."""
+        """Return copies of the records at these positions, in this order, or of those that a mask selects."""
         rows = np.asarray(indices)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         levels = {name: column[rows] for name, column in self.groups.items()}
@@ -66,12 +66,12 @@ class Records:
 
 
 def number_rows(count: int, where: str) -> NDArray[np.intp]:
-    """Give the places of all records of one of the two `SETS`."""
+    """Return the places of all records of one of the two `SETS`."""
     return np.column_stack([np.full(count, SETS.index(where), np.intp), np.arange(count, dtype=np.intp)])
 
 
 def join_records(first: Records, second: Records) -> Records:
-    """Features and labels of both, one below the other; names and groups stay behind.
+    """Concatenate features and labels of two sets; ids become positions, and groups are dropped.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def join_records(first: Records, second: Records) -> Records:
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Rows of a DataFrame, Series or array, always as a copy that its receiver may write to."""
+    """Return rows of a DataFrame, Series or array, always as a writable copy."""
     named = isinstance(X, pd.DataFrame | pd.Series)
     if isinstance(rows, slice):
         return X.iloc[rows].copy() if named else np.array(X[rows])
-    # Positions and masks give a copy as it is.
+    # Indexing by positions and masks copies.
     if named:
         return X.iloc[rows]
     rows = np.asarray(rows)
@@ -99,7 +99,7 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def list_names(names: Any, most: int = 5) -> str:
-    """Name the first few, with the number of those left out; a name as long as a page is cut."""
+    """List the first few names and the number of the others; cut long names."""
     names = list(names)
     shown = [text if len(text) <= 60 else text[:59] + "…" for text in (repr(plain(name)) for name in names[:most])]
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
@@ -117,17 +117,17 @@ def row_name(row: int, table: str = "") -> str:
 
 
 def plain(value: Any) -> Any:
-    """Turn a numpy scalar into Python's own, which prints as the user wrote it."""
+    """Convert a NumPy scalar to a Python scalar, which prints as the user wrote it."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Array of anything array-like, torch tensors included."""
+    """Convert anything array-like, including torch tensors, to an array."""
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def as_matrix(X: Any) -> NDArray[Any]:
-    """Array of a table; columns of different number types become floats and not objects."""
+    """Convert a table to an array; columns of different numeric types become floats, not objects."""
     if not isinstance(X, pd.DataFrame):
         return np.asarray(X)
     table = X.to_numpy()
@@ -138,7 +138,7 @@ def as_matrix(X: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class BadValues:
-    """Values that a model may not be able to take: which rows and columns hold them, and the first row per column."""
+    """Missing or infinite values: the rows and columns that contain them, and the first row per column."""
 
     kind: str
     rows: NDArray[np.bool_]
@@ -147,7 +147,7 @@ class BadValues:
 
 
 def bad_values(X: Any) -> list[BadValues]:
-    """Infinite, missing, and infinite or missing values, each only if there are any."""
+    """Find infinite, missing, and infinite or missing values; return each kind that occurs."""
     found = [_find("infinite", X, _infinite), _find("missing", X, pd.isna)]
     if all(values.columns for values in found):
         rows, columns = found[0].rows | found[1].rows, list(dict.fromkeys(found[0].columns + found[1].columns))
@@ -177,7 +177,7 @@ def _find(kind: str, X: Any, is_bad: Callable[[Any], Any]) -> BadValues:
 
 
 def _tables(X: Any) -> Iterator[tuple[list[Any], NDArray[Any]]]:
-    """Column names and a matrix: the whole at once where all columns have one type, else column by column."""
+    """Yield column names and a matrix: all columns at once if they have one type, otherwise one by one."""
     if not isinstance(X, pd.DataFrame):
         flat = X.reshape(len(X), -1)
         yield list(range(flat.shape[1])), flat
@@ -186,63 +186,65 @@ def _tables(X: Any) -> Iterator[tuple[list[Any], NDArray[Any]]]:
     else:
         for number, name in enumerate(X.columns):
             column = X.iloc[:, number]
-            # Nullable and text columns become objects, in which pandas still sees what is missing.
+            # Nullable and text columns become objects, in which pandas still finds missing values.
             yield [name], column.to_numpy().reshape(-1, 1)
 
 
 def read_features(X: Any, where: str) -> Any:
-    """DataFrame as it is, anything else as an array whose first axis is the records."""
+    """Return a DataFrame unchanged, and anything else as an array whose first axis is the records."""
     if isinstance(X, pd.DataFrame):
         twice = X.columns[X.columns.duplicated()].unique()
         if len(twice):
-            raise InputError(f"{where} has more than one column named {list_names(twice)}: rename or drop the others.")
+            raise InputError(
+                f"{where} has more than one column named {list_names(twice)}: rename or drop the duplicates"
+            )
         return X
     if hasattr(X, "toarray"):
-        raise InputError(f"the features of {where} are a sparse matrix: pass X.toarray() or a pipeline that makes it.")
+        raise InputError(f"the features of {where} are a sparse matrix: pass X.toarray()")
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
-        return np.array(X, dtype=object)  # texts, each as long as it is
+        return np.array(X, dtype=object)  # texts of any length
     try:
         table = as_array(X)
     except ValueError as error:
-        raise InputError(f"the features of {where} don't form a table: give every record the same columns.") from cause(
+        raise InputError(f"the features of {where} are not a table: give every record the same columns") from cause(
             error
         )
     if table.ndim == 0:
-        raise InputError(f"the features of {where} aren't a table: pass a DataFrame or an array with a row per record.")
+        raise InputError(f"the features of {where} are not a table: pass a DataFrame or an array with a row per record")
     return table
 
 
 def read_labels(y: Any, where: str) -> NDArray[Any]:
-    """One label per record, in the user's own values."""
+    """Return one label per record, with the values that the user gave."""
     labels = as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise InputError(
-            f"{where} has labels of shape {labels.shape}: give one label per record (of labels that are 0 or 1 in a column "
-            "per class, y.argmax(axis=1)); models with several outputs can't be audited."
+            f"{where} has labels of shape {labels.shape}: pass one label per record (for one-hot labels, "
+            "y.argmax(axis=1)); models with several outputs are not supported"
         )
     if missing := int(pd.isna(labels).sum()):
-        raise InputError(f"{where} has {missing} missing labels: drop these records or label them.")
+        raise InputError(f"{where} has {missing} missing labels: drop these records or label them")
     if labels.dtype.kind == "f" and (infinite := int(np.isinf(labels).sum())):
-        raise InputError(f"{where} has {infinite} infinite labels: drop these records or correct them.")
+        raise InputError(f"{where} has {infinite} infinite labels: drop these records or correct them")
     if labels.dtype == object:
         kinds = sorted({type(label).__name__ for label in labels})
         if len(kinds) > 1:
-            raise InputError(f"the labels of {where} mix {' and '.join(kinds)}: convert them to one type.")
+            raise InputError(f"the labels of {where} mix {' and '.join(kinds)}: convert them to one type")
         labels = pd.Series(labels, dtype=object).infer_objects().to_numpy()
     return labels
 
 
 def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[Caveat]]:
-    """Features and labels of one set, and warnings about how they fit together."""
+    """Read features and labels of one set; return them with warnings about their row names."""
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        raise InputError(f"{where} must be a pair (X, y) of features and labels.")
+        raise InputError(f"{where} must be a pair (X, y) of features and labels")
     X, y = read_features(pair[0], where), read_labels(pair[1], where)
     if len(X) != len(y):
-        raise InputError(f"{where} has {len(X)} records but {len(y)} labels: give one label per record.")
+        raise InputError(f"{where} has {len(X)} records but {len(y)} labels: give one label per record")
     if len(y) == 0:
-        raise InputError(f"{where} is empty: an audit needs records that were trained on and records that were not.")
+        raise InputError(f"{where} is empty: pass members in train= and non-members in holdout=")
     index = getattr(pair[1], "index", None)
     if isinstance(X, pd.DataFrame) and isinstance(index, pd.Index) and not X.index.equals(index):
         return X, y, [Caveat("paired_by_position", {"where": where})]
@@ -250,14 +252,14 @@ def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[Caveat]]:
 
 
 def same_columns(X: Any, other: Any) -> Any:
-    """Holdout with its columns in the order of the training set, or an error that names the difference."""
+    """Return the holdout with its columns in the order of the training set; refuse different columns."""
     if isinstance(X, pd.DataFrame) != isinstance(other, pd.DataFrame):
-        raise InputError("the training set and the holdout must both be DataFrames, or neither.")
+        raise InputError("one of train= and holdout= is a DataFrame, the other is not: pass both as the same type")
     if not isinstance(X, pd.DataFrame):
         if X.shape[1:] != other.shape[1:]:
             raise InputError(
                 f"the training set has records of shape {X.shape[1:]} and the holdout of shape {other.shape[1:]}: "
-                "give both the same columns."
+                "give both the same columns"
             )
         return other
     lacking = X.columns.difference(other.columns, sort=False)
@@ -265,12 +267,12 @@ def same_columns(X: Any, other: Any) -> Any:
     if len(lacking) or len(extra):
         parts = [f"the holdout lacks {list_names(lacking)}"] if len(lacking) else []
         parts += [f"the training set lacks {list_names(extra)}"] if len(extra) else []
-        raise InputError(f"train and holdout have different columns: {' and '.join(parts)}.")
+        raise InputError(f"train= and holdout= have different columns: {' and '.join(parts)}")
     return other if other.columns.equals(X.columns) else other[list(X.columns)]
 
 
 def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
-    """Given ids; else the row names of a DataFrame where they differ from each other; else positions."""
+    """Return the given ids, or the row names of a DataFrame if they are unique, or positions."""
     if ids is None:
         if not isinstance(X, pd.DataFrame) or not X.index.is_unique:
             return np.arange(len(X))
@@ -278,9 +280,9 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
     same_row_names(ids, X, f"ids for {where}")
     names = as_array(ids)
     if missing := int(pd.isna(names).sum()):
-        raise InputError(f"ids for {where} are missing for {missing} of its records: give each an id.")
+        raise InputError(f"ids for {where} are missing for {missing} records: give every record an id")
     if names.shape != (len(X),):
-        raise InputError(f"ids for {where} have shape {names.shape}: give one id for each of its {len(X)} records.")
+        raise InputError(f"ids for {where} have shape {names.shape}: give one id for each of its {len(X)} records")
     index = pd.Index(names)
     if not index.is_unique:
         again = index.duplicated()
@@ -288,20 +290,20 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
         first = int((index == index[second]).argmax())
         raise InputError(
             f"ids for {where} are not unique: {int(again.sum())} of {len(X)} records repeat an id, the first in rows {first} "
-            f"and {second} (counted from 0); give each record its own."
+            f"and {second} (counted from 0); give every record its own id"
         )
     return names
 
 
 def same_row_names(values: Any, X: Any, what: str) -> None:
-    """Refuse a Series or DataFrame whose rows are named otherwise than those of X: pairing it by position is a guess."""
+    """Refuse a Series or DataFrame whose row names differ from those of X, since pairing by position could be wrong."""
     named = isinstance(values, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame) and len(values) == len(X)
     if named and not values.index.equals(X.index):
-        raise InputError(f"{what} have other row names than the features: reorder them like X, or pass an array.")
+        raise InputError(f"{what} have row names that differ from those of X: reorder them like X, or pass an array")
 
 
 def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Levels per group column, for the training set and for the holdout.
+    """Read the levels of each group column, for the training set and for the holdout.
 
     ``groups`` is None, column names, a Series or DataFrame whose columns are in the holdout too, or a pair
     (training groups, holdout groups).
@@ -320,10 +322,10 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
         if train.shape[1] == holdout.shape[1] == 1:
             holdout.columns = train.columns
         if list(train.columns) != list(holdout.columns):
-            raise InputError(f"groups of the holdout must have the columns of the training set: {list_names(train)}.")
+            raise InputError(f"groups of the holdout must have the columns of the training set: {list_names(train)}")
         return _levels(train, len(X), "the training set"), _levels(holdout, len(other), "the holdout")
     if not isinstance(groups, pd.Series | pd.DataFrame):
-        raise InputError("groups of the holdout are not known: pass a pair groups=(train_groups, holdout_groups).")
+        raise InputError("groups= lacks the groups of the holdout: pass a pair groups=(train_groups, holdout_groups)")
     same_row_names(groups, X, "groups of the training set")
     train = _frame(groups)
     return _levels(train, len(X), "the training set"), _holdout_levels(other, list(train.columns))
@@ -332,7 +334,7 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
 def _holdout_levels(other: Any, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
     if not isinstance(other, pd.DataFrame) or not set(names) <= set(other.columns):
         raise InputError(
-            f"the holdout has no columns {list_names(names)}: pass a pair groups=(train_groups, holdout_groups)."
+            f"the holdout has no columns {list_names(names)}: pass a pair groups=(train_groups, holdout_groups)"
         )
     return _levels(other[list(names)], len(other), "the holdout")
 
@@ -340,19 +342,23 @@ def _holdout_levels(other: Any, names: Sequence[Any]) -> dict[str, NDArray[Any]]
 def _columns(X: Any, names: Sequence[str]) -> pd.DataFrame:
     lacking = [name for name in names if not isinstance(X, pd.DataFrame) or name not in X.columns]
     if lacking:
-        raise InputError(f"the training set has no group column {list_names(lacking)}: name columns of X.")
+        raise InputError(
+            f"the training set has no group column {list_names(lacking)}: pass names of columns of X in groups="
+        )
     return pd.DataFrame(X[list(names)])
 
 
 def _frame(groups: Any) -> pd.DataFrame:
-    """Groups as a DataFrame with named columns."""
+    """Convert groups to a DataFrame with named columns."""
     if isinstance(groups, pd.DataFrame | Mapping):
         return pd.DataFrame(groups)
     if isinstance(groups, pd.Series):
         return groups.to_frame(name="group" if groups.name is None else groups.name)
     table = as_array(groups)
     if table.ndim not in (1, 2):
-        raise InputError("groups must be columns: pass a Series, a DataFrame or an array with one level per record.")
+        raise InputError(
+            "groups= has more than two dimensions: pass a Series, a DataFrame or an array with one level per record"
+        )
     names = ["group"] if table.ndim == 1 else [f"group {column + 1}" for column in range(table.shape[1])]
     return pd.DataFrame(table.reshape(len(table), -1), columns=names)
 
@@ -360,16 +366,16 @@ def _frame(groups: Any) -> pd.DataFrame:
 def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[Any]]:
     if len(table) != records:
         raise InputError(
-            f"groups of {where} have {len(table)} rows, but it has {records} records: give one per record."
+            f"groups of {where} have {len(table)} rows, but it has {records} records: pass one row per record"
         )
     levels = {}
     for name in table.columns:
         codes, values = pd.factorize(table[name])
-        # Missing has code -1, which picks the last; shared str objects keep a million long names small.
+        # Missing values have code -1, the last entry; records share str objects, which saves memory.
         levels[str(name)] = np.array([*map(level_name, values), MISSING], dtype=object)[codes]
     return levels
 
 
 def level_name(value: Any) -> str:
-    """Text of a level; 1 and 1.0 are the same, since a missing value elsewhere turns a whole column into floats."""
+    """Convert a level to text; 1 and 1.0 are equal, since a missing value turns an integer column into floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or EMPTY

@@ -1,4 +1,4 @@
-"""Groups with few records, which are pooled: a figure about a handful of people would be one about each of them."""
+"""Pooling of groups with few records, because statistics of a small group reveal its members."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans
 
-#: Groups with fewer judged members or non-members than this are pooled.
+#: Groups with fewer evaluated members or non-members than this are pooled.
 SMALLEST_GROUP = 20
 SMALL_GROUPS = "(small groups)"
-#: The level of records that belong to no reported group; no level of a user's can be called so.
-NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
+#: Level of records that belong to no reported group; user levels cannot have this name.
+NOT_SHOWN = "\0not shown"  # numpy ignores a trailing null in comparisons
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
-    r"""Levels with too few members or non-members become one level "(small groups)"; if that is too small too, ``NOT_SHOWN``.
+    r"""Pool levels with too few members or non-members into "(small groups)", or `NOT_SHOWN` if that is too small too.
 
-    Returns the new levels and how many were pooled.
+    Returns the new levels and the number of pooled levels.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
     small = np.minimum(inside, outside) < SMALLEST_GROUP
     enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
-    # A level that is called so by whoever made the data must not be hidden by its name.
+    # A user level with the name of the pooled level must not be hidden.
     named = [NOT_SHOWN.replace("\0", "\N{REPLACEMENT CHARACTER}") if name == NOT_SHOWN else name for name in names]
     new = np.array(
         [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, named, strict=True)],
@@ -42,7 +42,7 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
 
 
 def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
-    """Levels of fewer than `SMALLEST_GROUP` records become one, or none where that is too small as well.
+    """Pool levels with fewer than `SMALLEST_GROUP` records into one, or `NOT_SHOWN` if that is too small too.
 
     Examples
     --------

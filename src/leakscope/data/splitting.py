@@ -1,4 +1,4 @@
-"""A random split into training and held-out records that an audit recognises."""
+"""Random split into training and held-out records, which `audit` recognises as randomised membership."""
 
 from __future__ import annotations
 
@@ -43,9 +43,11 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     (7, 3, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
     if len(X) != len(y):
-        raise InputError(f"there are {len(X)} records and {len(y)} labels: give one label for each record")
+        raise InputError(f"X has {len(X)} records and y has {len(y)} labels: pass one label per record")
     if not 1 <= round(check_share("holdout", holdout) * len(y)) < len(y):
-        raise InputError(f"holdout must leave records on both sides, not {holdout!r} of {len(y)} records")
+        raise InputError(
+            f"holdout={holdout!r} leaves one side of {len(y)} records empty: pass more records or another share"
+        )
     order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
     held = round(holdout * len(y))
     parts = [np.sort(order[held:]), np.sort(order[:held])]
@@ -54,6 +56,6 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
 
 
 def is_random_split(train: Any, holdout: Any) -> bool:
-    """Whether both are the sides of one `split`."""
+    """Return whether the two are the sides of one `split`."""
     both = isinstance(train, RandomPart) and isinstance(holdout, RandomPart)
     return both and train.origin is holdout.origin

@@ -3,10 +3,10 @@
 Every name here can be given to `leakscope.compare`, and to ``leakscope compare --defenses`` by its short name in `DEFENSES`.
 """
 
-from importlib import import_module
 from typing import Any
 
 from leakscope.bounds.guarantee import Guarantee
+from leakscope.core.lazy import lazy_names
 from leakscope.defenses.defense import Defended, Defense, apply
 
 #: Short name to the file and the class; each is imported when it is first used.
@@ -38,7 +38,8 @@ DEFENSES: dict[str, tuple[str, str]] = {
     "round-influences": ("rounded_influences", "RoundedInfluences"),
     "query-budget": ("query_budget", "QueryBudget"),
 }
-_HOMES = {kind: home for home, kind in DEFENSES.values()}
+_HOMES = {kind: f".{home}" for home, kind in DEFENSES.values()}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = ["DEFENSES", "Defended", "Defense", "Guarantee", "apply", *_HOMES]
 
@@ -51,17 +52,4 @@ def find(name: str) -> Any:
     >>> find("round").knob
     'digits'
     """
-    home, kind = DEFENSES[name]
-    return getattr(import_module(f"leakscope.defenses.{home}"), kind)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'leakscope.defenses' has no attribute {name!r}")
-    value = getattr(import_module(f"leakscope.defenses.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return __getattr__(DEFENSES[name][1])

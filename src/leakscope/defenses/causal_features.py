@@ -90,7 +90,7 @@ class CausalFeatures:
         if self.columns is None and self.environment is None:
             return (
                 "it has to be told the causes of the label: name them as columns= (--causes age,education), or a column of "
-                "environments in which they can be found as environment= (--environment hospital)"
+                "environments in which they can be found as environment= (--environments hospital)"
             )
         try:
             kept, _ = self._kept(target)

@@ -18,7 +18,7 @@ from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.models.model import Model
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 if TYPE_CHECKING:
     from leakscope.releases.record_explanations.release import RecordRelease
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
-Training = Learner  # three classes are called Learner, and Sphinx can't tell them apart in a signature
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Defended:
         What a reader has to know of this setting, one sentence each.
     """
 
-    learner: Training | None = None
+    learner: TrainingRecipe | None = None
     answers: Answers | None = None
     keeps_labels: bool = False
     explanation: Callable[[str], str] | None = None
@@ -110,7 +109,7 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
         answers.append(say_labels)
     for change in answers:
         model = with_answers(model, change)
-        learner = None if learner is None else Learner(learner.name, partial(_fit, learner, change), learner.key)
+        learner = None if learner is None else TrainingRecipe(learner.name, partial(_fit, learner, change), learner.key)
     return replace(target, model=model, learner=learner)
 
 
@@ -133,11 +132,11 @@ def _answer(predict: Callable[[Any], Floats], answers: Answers, X: Any) -> Float
     return answers(predict(X))
 
 
-def _fit(learner: Learner, answers: Answers, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+def _fit(learner: TrainingRecipe, answers: Answers, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
     return with_answers(learner.fit(X, y, rng), answers)
 
 
-def make_learner(name: str, fit: Any) -> Training:
+def make_learner(name: str, fit: Any) -> TrainingRecipe:
     """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
 
     ``X`` are records as the target holds them, ``y`` codes of classes or values, and the model must have the target's classes.
@@ -150,7 +149,7 @@ def make_learner(name: str, fit: Any) -> Training:
         key = fingerprint(fit, fitted=True)  # what was fitted before, such as an encoding, is part of the recipe
     except InputError:
         key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
-    return Learner(name, fit, key)
+    return TrainingRecipe(name, fit, key)
 
 
 class Allowed(NamedTuple):

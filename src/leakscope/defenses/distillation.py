@@ -31,7 +31,7 @@ from leakscope.data.records import take_rows
 from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, split_last
 from leakscope.models.model import Model
-from leakscope.models.target import EstimatorFit, Learner, Target
+from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
 DRAWN = "the estimator takes no weights, so the labels are drawn from the teachers' probabilities"
 
@@ -73,7 +73,7 @@ class Distillation(Tunable):
         return Defended(make_learner(learner.name, fit), notes=notes)
 
 
-def takes_weights(learner: Learner) -> bool:
+def takes_weights(learner: TrainingRecipe) -> bool:
     """Whether what is trained is a scikit-learn estimator, or a pipeline that ends in one, that takes sample weights."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -83,7 +83,7 @@ def takes_weights(learner: Learner) -> bool:
 
 
 def _fit(
-    learner: Learner, parts: int, classes: int, weighted: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
+    learner: TrainingRecipe, parts: int, classes: int, weighted: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
 ) -> Model:
     if len(y) <= parts:
         raise InputError(f"{len(y)} records can't be dealt into {parts} parts to learn from: ask for fewer parts")
@@ -115,7 +115,7 @@ def deal(y: NDArray[Any], parts: int, classification: bool, rng: np.random.Gener
     return part
 
 
-def teach(learner: Learner, X: Any, y: NDArray[Any], part: NDArray[np.intp], rng: np.random.Generator) -> Floats:
+def teach(learner: TrainingRecipe, X: Any, y: NDArray[Any], part: NDArray[np.intp], rng: np.random.Generator) -> Floats:
     """For each record the answer of a model that was trained on the other parts: probabilities (n, k) or values (n,)."""
     answers = []
     for place in range(int(part.max()) + 1):

@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,10 +33,11 @@ from numpy.typing import NDArray
 
 from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.checks import check_number, check_share
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_extra, import_torch
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
+from leakscope.defenses.torch_training import Plan, make_plan, read_hidden
 from leakscope.models.adapters import seeded_torch
 from leakscope.models.encoding import PUBLIC_ENCODING
 from leakscope.models.model import Model
@@ -222,10 +222,7 @@ def accounted(noise: float, delta: float, share: float, steps: int, error: float
 def import_opacus() -> Any:
     """Opacus, without the handler that importing it sets on the root logger."""
     with _same_logging():
-        try:
-            return import_module("opacus")
-        except ImportError:
-            raise MissingExtraError("DP-SGD", "torch") from None
+        return import_extra("opacus", "DP-SGD", "torch")
 
 
 @contextmanager

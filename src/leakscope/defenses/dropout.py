@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class
-from leakscope.defenses.torch_training import MODULES, import_torch
+from leakscope.defenses.torch_training import MODULES
 from leakscope.models.adapters import seeded_torch
 from leakscope.models.encoding import Encoding, last_step, make_encoding
 from leakscope.models.model import Model, Task, to_probabilities

@@ -30,7 +30,7 @@ from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.models.model import Model
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 RANGES = 16
 SIZES = "a share between 0 and 1, or a whole number from 1 on"
@@ -94,7 +94,7 @@ def read_size(setting: float, width: int) -> int:
 
 
 def _fit(
-    learner: Learner, setting: float, classification: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
+    learner: TrainingRecipe, setting: float, classification: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
 ) -> Model:
     told = information(X, y, classification, rng)
     keep = np.argsort(-told, kind="stable")[: read_size(setting, len(told))]
@@ -104,7 +104,9 @@ def _fit(
 # --- blanking ---------------------------------------------------------------------------------------------------------
 
 
-def fit_blanked(learner: Learner, keep: Sequence[int], X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+def fit_blanked(
+    learner: TrainingRecipe, keep: Sequence[int], X: Any, y: NDArray[Any], rng: np.random.Generator
+) -> Model:
     """Train on some columns, and blank the others in the records that the model is asked about too."""
     blanking = blank_columns(X, keep)
     model = learner.fit(blanking(X), y, rng)

@@ -81,7 +81,7 @@ class IRM(Tunable):
         if (reason := why_no_rows(target)) is not None:
             return reason
         if self.environment is None:
-            return "it has to be told where records come from: name a column or group as environment= (--environment hospital)"
+            return "it has to be told where records come from: name a column or group as environment= (--environments hospital)"
         try:
             environments = read_environments(target, self.environment)
         except InputError as error:

@@ -23,7 +23,7 @@ from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.models.adapters import pick_columns
 from leakscope.models.model import Model, label_codes
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 WHERE = "the further data"
 ORDER = 0x6D6F7265  # the seed of the order in which further records are added: a larger share holds the smaller ones
@@ -120,7 +120,7 @@ def _same_form(members: Any, X: Any) -> Any:
 
 
 def _fit(
-    learner: Learner, further: tuple[Any, NDArray[Any]], X: Any, y: NDArray[Any], rng: np.random.Generator
+    learner: TrainingRecipe, further: tuple[Any, NDArray[Any]], X: Any, y: NDArray[Any], rng: np.random.Generator
 ) -> Model:
     tables = (X, further[0])
     together = pd.concat(tables, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(tables)

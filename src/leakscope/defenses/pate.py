@@ -32,7 +32,7 @@ from leakscope.data.records import list_names, read_features, take_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.models.model import Model
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 RESTS_ON = (
     "the public records are public and not chosen by looking at the training records, the classes are known beforehand, each "
@@ -139,7 +139,7 @@ class PATE(Tunable):
 class PateFit:
     """Train teachers, let them vote on some of the public records, and train the student."""
 
-    learner: Learner
+    learner: TrainingRecipe
     public: Any
     classes: NDArray[Any]
     gives_probabilities: bool

@@ -9,13 +9,13 @@ from typing import Any
 from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Defense
 from leakscope.models.encoding import last_step
-from leakscope.models.target import EstimatorFit, Learner, Target
+from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
 NO_LEARNER = "it can't be trained again here; from Python, fit= says how it is trained"
 NOTHING_PROVEN = "nothing is proven about the risk that is left: what counts is what the attacks found"
 
 
-def learner_of(defense: Defense, target: Target) -> Learner:
+def learner_of(defense: Defense, target: Target) -> TrainingRecipe:
     """How the target is trained; raises the reason if the defense refuses the target."""
     if (reason := defense.refuse(target)) or target.learner is None:
         raise InputError(f"{defense.name} can't defend this model: {reason}")

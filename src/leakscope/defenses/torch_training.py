@@ -18,7 +18,8 @@ from scipy.special import expit
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.models.encoding import Encoding, last_step, make_encoding
 from leakscope.models.model import Model, Task, to_probabilities
 from leakscope.models.target import Target
@@ -161,15 +162,6 @@ def read_hidden(hidden: Any) -> tuple[int, ...] | None:
         return None
     widths = tuple(np.atleast_1d(np.asarray(hidden, dtype=object))) if np.size(hidden) else ()
     return tuple(check_count("each of hidden", width) for width in widths)
-
-
-def import_torch(what: str = "training a network") -> Any:
-    """Torch, or an error with the command that installs it, for what needs it."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError(what, "torch") from None
-    return torch
 
 
 def _array(tensor: Any) -> Floats:

@@ -41,7 +41,7 @@ def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confide
 
 
 def describe(target: Target, sample: Sample, observed: Observed, confidence: float) -> AuditedModel:
-    """What was audited: sizes, how well the model does, and how well the control models do."""
+    """Return what was audited: sizes, how well the model does, and how well the control models do."""
     task = target.model.task
     release = "labels" if task == "classification" else "squared_error"
     train, holdout = (
@@ -73,7 +73,7 @@ def describe(target: Target, sample: Sample, observed: Observed, confidence: flo
 def label_groups(
     labels: NDArray[Any], member: NDArray[np.bool_], classes: NDArray[Any] | None
 ) -> tuple[NDArray[Any], list[Caveat]]:
-    """Class of each judged record, or the decile of its label in a regression, and a warning about classes too small to be shown.
+    """Return the class of each judged record, or the decile of its label in a regression, and a warning about classes too small to be shown.
 
     In a small sample the warning is left out: that little can be said of small groups is stated there for all of them.
 
@@ -90,7 +90,7 @@ def label_groups(
 
 
 def label_levels(labels: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
-    """Class of each record, or the decile of its label in a regression."""
+    """Return the class of each record, or the decile of its label in a regression."""
     if classes is None:
         return decile_levels(labels)
     names: NDArray[Any] = np.array([level_name(plain(name)) for name in classes], object)
@@ -98,7 +98,7 @@ def label_levels(labels: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[
 
 
 def count_copies(hashes: Hashes) -> int:
-    """How many records are copies of an earlier one."""
+    """Return how many records are copies of an earlier one."""
     return len(hashes) - len(np.unique(hashes))
 
 
@@ -171,7 +171,7 @@ def _unlike(audited: AuditedModel) -> list[Caveat]:
 
 
 def trained_share(judged: Judged) -> list[Caveat]:
-    """A warning where only some of the members look trained on and the others look like non-members.
+    """Return a warning where only some of the members look trained on and the others look like non-members.
 
     The p-value of a record is the share of non-members with at least its score. P-values of records that were never trained
     on are uniform; those of members with any leak are not. Few small p-values beside uniform ones are a clear mixture.

@@ -11,12 +11,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.protocol import Guesses
 from leakscope.core.arrays import Floats
 from leakscope.core.ranking import Scale
+from leakscope.data.encoding import as_numbers
 from leakscope.data.records import take_rows
 from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.risk import Judged
@@ -24,12 +24,10 @@ from leakscope.models.target import Records
 
 #: Enough records to notice any difference between two sets that an attacker could use.
 MOST_KNOWN = 5_000
-#: Wider records, such as images, are seen through this many random projections.
-MOST_COLUMNS = 200
 
 
 def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Judged:
-    """Guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
+    """Return the guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
 
     Examples
     --------
@@ -81,36 +79,6 @@ def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random
     return table
 
 
-def as_numbers(X: Any, rng: np.random.Generator, below: Any = None) -> Floats:
-    """Records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
-
-    Examples
-    --------
-    >>> as_numbers(pd.DataFrame({"a": [1.0, np.inf], "b": ["y", "x"]}), np.random.default_rng(0))
-    array([[ 1.,  1.],
-           [nan,  0.]])
-    """
-    parts = [X] if below is None else [X, below]
-    if isinstance(X, pd.DataFrame) or X.dtype.kind not in "biuf":
-        both = pd.concat([_frame(part) for part in parts], ignore_index=True)
-        parts = [np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])]
-    else:
-        parts = [part.reshape(len(part), -1) for part in parts]
-    if parts[0].shape[1] > MOST_COLUMNS:
-        mix = rng.normal(size=(parts[0].shape[1], MOST_COLUMNS))
-        parts = [np.nan_to_num(part) @ mix for part in parts]
-    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
-    np.concatenate(parts, out=table, casting="unsafe")
-    finite = np.isfinite(table)
-    if not finite.all():
-        table[~finite] = np.nan
-    return table
-
-
-def _frame(X: Any) -> pd.DataFrame:
-    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X.reshape(len(X), -1))
-
-
 def _surprise(
     features: Floats, labels: Floats, half: NDArray[np.intp], classes: bool, rng: np.random.Generator
 ) -> Floats:
@@ -144,14 +112,3 @@ def _linear_loss(model: Any, features: Floats, labels: Floats, classes: bool) ->
     column = np.minimum(np.searchsorted(model.classes_, labels), len(model.classes_) - 1)
     likelihood = model.predict_proba(features)[np.arange(len(column)), column]
     return np.asarray(-np.log(np.maximum(likelihood * (model.classes_[column] == labels), 1e-12)))
-
-
-def _numbers(column: pd.Series[Any]) -> Floats:
-    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.where(np.isfinite(numbers), numbers, np.nan)
-    # Codes in sorted order: in the order of appearance they would tell members, who come first, from the others.
-    try:
-        return pd.factorize(column, sort=True)[0].astype(np.float64)
-    except TypeError:  # lists and mixed types have no order but that of their text
-        return pd.factorize(column.map(str), sort=True)[0].astype(np.float64)

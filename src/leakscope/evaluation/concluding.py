@@ -14,11 +14,11 @@ from leakscope.attacks.protocol import Attack
 from leakscope.core.versions import versions
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Case, Evaluated, Observed, evaluate
+from leakscope.evaluation.evaluate import Evaluated, EvaluationCase, Observed, evaluate
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.evaluation.exposure import Exposures, count_named, p_values, record_table
 from leakscope.evaluation.results import Basis, Risk
-from leakscope.evaluation.risk import Confidence, Trial, with_band
+from leakscope.evaluation.risk import Confidence, JudgedAttack, with_band
 from leakscope.evaluation.settings import Clock, Settings
 from leakscope.evaluation.verdict import (
     choose_strongest,
@@ -45,7 +45,7 @@ class Tried:
         """Risks whose intervals hold together."""
         return [one.risks[1] for one in self.found]
 
-    def trial(self, at: int) -> Trial:
+    def trial(self, at: int) -> JudgedAttack:
         """Give the scores of the attack at a position; where they were not kept, it runs again."""
         return self.found[at].trial
 
@@ -67,7 +67,7 @@ class Tried:
         exposures: Exposures | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The fields of an `Audit` that follow from the attacks.
+        """Return the fields of an `Audit` that follow from the attacks.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Tried:
 
 def try_attacks(
     attacks: Sequence[Attack],
-    case: Case,
+    case: EvaluationCase,
     observed: Observed,
     settings: Settings,
     clock: Clock,

@@ -55,16 +55,16 @@ class Sample:
         return np.repeat([True, False], self.judged)
 
     def twins(self, members: Hashes) -> Indices:
-        """For each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
+        """Return the for each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
         judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
         return follow(rest, judged, np.arange(self.judged))
 
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
-        """The judged part of an array over all members and one over all non-members."""
+        """Return the judged part of an array over all members and one over all non-members."""
         return np.concatenate([of_members[self.members[: self.judged]], of_nonmembers[self.nonmembers]])
 
     def permuted(self, rng: np.random.Generator) -> Booleans:
-        """Memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
+        """Return the memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
         member = self.member
         for number in (0, 1):
             rows = np.flatnonzero(self.half == number)
@@ -112,8 +112,8 @@ def cross_guess(
     rng: np.random.Generator,
     *,
     others: tuple[Floats, Labels, Indices] | None = None,
-    beside: Floats | None = None,
-    others_beside: Floats | None = None,
+    second: Floats | None = None,
+    others_second: Floats | None = None,
     model: Models | None = None,
     known: Known | None = None,
 ) -> tuple[Guesses, Floats]:
@@ -123,8 +123,8 @@ def cross_guess(
     ----------
     others
         Records outside the sample, (observed, labels, half), that get a score too.
-    beside, others_beside
-        What the second release shows of the sample and of the others, for an attack that reads one.
+    second, others_second
+        What the second release shows of the sample and of the others, if the attack reads a second release.
     model
         Numbers the models that the records were shown to, where there are several: the attack runs on each by itself.
         There are no others then.
@@ -146,7 +146,7 @@ def cross_guess(
     array([1., 1., 0., 0.])
     """
     seen, true, other_half = others if others is not None else (observed[:0], labels[:0], half[:0])
-    learned = Known(observed, labels, member, beside) if known is None else known
+    learned = Known(observed, labels, member, second) if known is None else known
     if not attack.uses_labels:
         learned = replace(learned, labels=None)
     asked_of = np.zeros_like(half) if model is None else model
@@ -155,14 +155,14 @@ def cross_guess(
 
     def evidence(of_model: Booleans, number: int) -> Evidence:
         asked, also = np.flatnonzero(of_model & (half == number)), other_half == number
-        second = None if beside is None else take_records(beside, asked)
-        if second is not None and others_beside is not None:
-            second = _below(second, others_beside[also])
+        reading = None if second is None else take_records(second, asked)
+        if reading is not None and others_second is not None:
+            reading = _below(reading, others_second[also])
         return Evidence(
             _below(take_records(observed, asked), seen[also]),
             _below(labels[asked], true[also]) if attack.uses_labels else None,
             learned.take(of_model & (half != number)),
-            second,
+            reading,
         )
 
     score, says, other_score = np.empty(len(observed)), np.empty(len(observed)), np.empty(len(seen))
@@ -181,7 +181,7 @@ def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 
 
 def scale_of(attack: Attack, half: Indices, world: Models | None = None) -> Scale:
-    """Which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
+    """Return which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
 
     ``world`` numbers the models that the records were shown to, where there are several.
     """

@@ -104,21 +104,21 @@ class Design:
         return self.judged[: len(self.judged) // 2]
 
     def models(self, kind: Kind) -> range:
-        """Numbers of the models of one kind."""
+        """Return the numbers of the models of one kind."""
         counts = (1, self.numbers.folds, self.numbers.halves, self.numbers.references)
         at = KINDS.index(kind)
         return range(sum(counts[:at]), sum(counts[: at + 1]))
 
     def kind(self, model: int) -> Kind:
-        """The kind of a model."""
+        """Return the kind of a model."""
         return next(kind for kind in KINDS if model in self.models(kind))
 
     def first_pairs(self, pairs: int) -> Design:
-        """The same design with the first pairs of references alone."""
+        """Return the same design with the first pairs of references alone."""
         return replace(self, numbers=replace(self.numbers, references=2 * pairs), sides=self.sides[:pairs])
 
     def draw(self, model: int) -> Indices:
-        """Training records of a model."""
+        """Return the training records of a model."""
         kind = self.kind(model)
         number = model - self.models(kind).start
         if kind == "whole":
@@ -129,7 +129,7 @@ class Design:
         return np.flatnonzero(self.fold != number if kind == "fold" else self.half[: self.members] == number)
 
     def rows(self, model: int) -> Indices:
-        """Records that a model is asked about; for a fold those of the control come first.
+        """Return the records that a model is asked about; for a fold those of the control come first.
 
         A half is asked about judged records of the other half, and about all members that are not judged, whose exposure is a mean over
         both halves.
@@ -144,18 +144,18 @@ class Design:
         return self.judged if kind == "reference" else np.concatenate([self.control_rows(model), self.fit_rows(model)])
 
     def control_rows(self, model: int) -> Indices:
-        """Judged records that a fold model is the control for."""
+        """Return the judged records that a fold model is the control for."""
         return np.asarray(self.judged[self.asked == model - self.models("fold").start])
 
     def fit_rows(self, model: int) -> Indices:
-        """Judged members that a fold model was trained on, and is asked about to see how it fits them."""
+        """Return the judged members that a fold model was trained on, and is asked about to see how it fits them."""
         if not self.numbers.references:
             return self.judged[:0]
         rows = self.judged_members
         return np.asarray(rows[self.fold[rows] != model - self.models("fold").start])
 
     def inside(self) -> NDArray[np.bool_]:
-        """Which reference had which judged record, (references, judged)."""
+        """Return which reference had which judged record, (references, judged)."""
         sides = self.sides[:, self.judged] % COPY
         first, second = (np.isin(sides, [number, BOTH]) for number in (0, 1))
         return np.stack([first, second], axis=1).reshape(-1, len(self.judged))

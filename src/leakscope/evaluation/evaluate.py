@@ -22,13 +22,13 @@ from leakscope.core.threads import one_thread
 from leakscope.evaluation.crossfit import Models, Sample, cross_guess, scale_of
 from leakscope.evaluation.groups import GroupColumn
 from leakscope.evaluation.results import Risk
-from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess, group_columns
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Confidence, Judged, JudgedAttack, assess, group_columns
 
 Shown = Mapping[str, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Control:
+class ControlOutputs:
     """What the releases show of the judged records, asked of models that were not trained on them.
 
     ``model`` says for each judged record which of these models was asked about it.
@@ -61,16 +61,16 @@ class Observed:
 
     members: Shown
     nonmembers: Shown
-    control: Control | None = None
+    control: ControlOutputs | None = None
     known: KnownNonmembers | None = None
     judged: Shown = field(default_factory=dict)
 
     def of_judged(self, name: str, sample: Sample) -> Floats:
-        """What a release shows of the judged records."""
+        """Return what a release shows of the judged records."""
         return self.judged[name] if name in self.judged else sample.judge(self.members[name], self.nonmembers[name])
 
     def of_others(self, name: str, sample: Sample) -> Floats:
-        """What a release shows of members that are not judged; of what is known of judged records alone, their means."""
+        """Return what a release shows of members that are not judged; of what is known of judged records alone, their means."""
         rest = sample.members[sample.judged :]
         if name in self.judged:
             return np.tile(self.judged[name].mean(axis=0), (len(rest), 1))
@@ -78,7 +78,7 @@ class Observed:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class EvaluationCase:
     """What all attacks of a study are judged by.
 
     Parameters
@@ -134,15 +134,15 @@ class Evaluated:
 
     attack: Attack
     risks: tuple[Risk, ...]
-    run: Callable[[], tuple[Trial, Floats]]
-    kept: tuple[Trial, Floats] | None
+    run: Callable[[], tuple[JudgedAttack, Floats]]
+    kept: tuple[JudgedAttack, Floats] | None
 
     @cached_property
-    def _scored(self) -> tuple[Trial, Floats]:
+    def _scored(self) -> tuple[JudgedAttack, Floats]:
         return self.run() if self.kept is None else self.kept
 
     @property
-    def trial(self) -> Trial:
+    def trial(self) -> JudgedAttack:
         """The attack on the target and on the control."""
         return self._scored[0]
 
@@ -152,11 +152,13 @@ class Evaluated:
         return self._scored[1]
 
     def without_scores(self) -> Evaluated:
-        """The same without scores; where they are read all the same, the attack runs again."""
+        """Return the same without scores; where they are read all the same, the attack runs again."""
         return replace(self, kept=None)
 
 
-def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequence[float | Confidence]) -> Evaluated:
+def evaluate(
+    attack: Attack, case: EvaluationCase, observed: Observed, confidences: Sequence[float | Confidence]
+) -> Evaluated:
     """Run an attack on the target and on its controls, and give its risk at each confidence.
 
     What is random in an attack follows from the seed and its name, so that the same attack gives the same scores in every study,
@@ -170,7 +172,7 @@ def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequen
     return Evaluated(attack, tuple(risks), partial(_try, attack, case, observed, shuffled=False), (kept, others))
 
 
-def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> tuple[Trial, Floats]:
+def _try(attack: Attack, case: EvaluationCase, observed: Observed, *, shuffled: bool) -> tuple[JudgedAttack, Floats]:
     """The attack on the target, on shuffled memberships and on the control; and scores of the members that are not judged."""
     seed = zlib.crc32(f"{attack.name} on {attack.release}".encode())
     on_target, on_permuted, on_control = np.random.SeedSequence([case.seed, seed]).spawn(3)
@@ -182,7 +184,7 @@ def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> t
         guesses, scores = _guess(
             attack, case, seen, labels, np.random.default_rng(on_target),
             others=(others[attack.release], case.labels[0][rest], sample.other_half),
-            others_beside=attack.beside_in(others),
+            others_second=attack.second_in(others),
             model=case.model,
             known=_learned(attack, case, seen, observed.known, lambda known: known.target),
         )  # fmt: skip
@@ -196,20 +198,30 @@ def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> t
         if observed.control is not None:
             rng = np.random.default_rng(on_control if case.model is None else on_target)
             unseen = _on_control(attack, case, labels, observed, rng)
-    return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
+    return JudgedAttack(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
 
 
 def _guess(
-    attack: Attack, case: Case, shown: Shown, labels: Any, rng: np.random.Generator, member: Any = None, **more: Any
+    attack: Attack,
+    case: EvaluationCase,
+    shown: Shown,
+    labels: Any,
+    rng: np.random.Generator,
+    member: Any = None,
+    **more: Any,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about the judged records from what is shown of them."""
-    sample, beside = case.sample, attack.beside_in(shown)
+    sample, second = case.sample, attack.second_in(shown)
     known_as = sample.member if member is None else member
-    return cross_guess(attack, shown[attack.release], labels, known_as, sample.half, rng, beside=beside, **more)
+    return cross_guess(attack, shown[attack.release], labels, known_as, sample.half, rng, second=second, **more)
 
 
 def _learned(
-    attack: Attack, case: Case, seen: Shown, known: KnownNonmembers | None, shown: Callable[[KnownNonmembers], Shown]
+    attack: Attack,
+    case: EvaluationCase,
+    seen: Shown,
+    known: KnownNonmembers | None,
+    shown: Callable[[KnownNonmembers], Shown],
 ) -> Known | None:
     """What the attacker knows: the judged members as they are, and the known non-members in place of the judged ones."""
     if known is None:
@@ -217,10 +229,12 @@ def _learned(
     judged = case.sample.judged
     both = {name: np.concatenate([seen[name][:judged], shown(known)[name]]) for name in attack.releases}
     labels = np.concatenate([case.sample.judge(*case.labels)[:judged], known.labels])
-    return Known(both[attack.release], labels, case.sample.member, attack.beside_in(both))
+    return Known(both[attack.release], labels, case.sample.member, attack.second_in(both))
 
 
-def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng: np.random.Generator) -> Judged:
+def _on_control(
+    attack: Attack, case: EvaluationCase, labels: Any, observed: Observed, rng: np.random.Generator
+) -> Judged:
     """The attack again on each of the models that were not trained on the records they are asked about."""
     control, sample = observed.control, case.sample
     assert control is not None

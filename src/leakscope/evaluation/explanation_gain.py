@@ -17,12 +17,12 @@ from scipy import special
 
 from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Part, Scale, Stratum, split
+from leakscope.core.ranking import Scale, ScoreSplit, Stratum, split
 from leakscope.evaluation.results import Extra
-from leakscope.evaluation.risk import Judged, Trial
+from leakscope.evaluation.risk import Judged, JudgedAttack
 
 
-def extra_leakage(without: Trial, together: Trial, beside: str, confidence: float) -> Extra:
+def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, confidence: float) -> Extra:
     """Compare an attack on the prediction and the explanation with one on the prediction alone.
 
     Parameters
@@ -51,7 +51,7 @@ def extra_leakage(without: Trial, together: Trial, beside: str, confidence: floa
 
 
 def auc_difference(together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None) -> Estimate:
-    """Difference of the AUCs of two attacks on the same records in the same strata; ``fits`` as in `advantage_difference`."""
+    """Return the difference of the AUCs of two attacks on the same records in the same strata; ``fits`` as in `advantage_difference`."""
     found = intervals.paired_auc_difference(together.scores, without.scores)(confidence)
     if fits is None:
         return found
@@ -68,14 +68,14 @@ def auc_difference(together: Judged, without: Judged, confidence: float, *, fits
 def advantage_difference(
     together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None
 ) -> Estimate:
-    """Difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1].
+    """Return the difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1].
 
     ``fits`` says which records one fit of the attack has judged, for models with few distinct predictions. There a fit that
     changes slightly moves whole groups of records across the threshold, which no error over records includes. The interval is
     then at least as wide as Student's over the fits.
     """
     change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
-    parts: list[Part] = split(change, together.member, together.scale)
+    parts: list[ScoreSplit] = split(change, together.member, together.scale)
     half = intervals.mean_difference(parts, confidence)
     low, high = max(-2.0, 2 * half.low), min(2.0, 2 * half.high)
     found = replace(half, value=2 * half.value, low=low, high=high, method="Agresti-Caffo, paired")

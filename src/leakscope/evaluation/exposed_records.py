@@ -17,7 +17,7 @@ EXPOSED_RECORDS = 10
 
 
 def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
-    """The ten training records with the first ranks; of those that share a rank, those that come first.
+    """Return the ten training records with the first ranks; of those that share a rank, those that come first.
 
     Examples
     --------

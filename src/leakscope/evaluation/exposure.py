@@ -28,7 +28,7 @@ from leakscope.core.ranking import Ranking, split
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
-from leakscope.evaluation.results import Named, Procedure
+from leakscope.evaluation.results import NamedMembers, Procedure
 from leakscope.evaluation.risk import Judged, exposure
 from leakscope.evaluation.training import Fits
 from leakscope.models.model import Task
@@ -38,7 +38,7 @@ DISCOVERY_RATE = 0.1
 
 
 def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
-    """Conformal p-value of each member, in the order of the training set; nan where its score means nothing."""
+    """Return the conformal p-value of each member, in the order of the training set; nan where its score means nothing."""
     judged, others = found.trial.target, found.others
     scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
     other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
@@ -62,7 +62,7 @@ class Exposures:
 def exposure_by_references(
     sample: Sample, fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float, hashes: Hashes | None = None
 ) -> Exposures:
-    r"""One minus the mean likelihood of each member: over the references if it or a copy of it is judged, otherwise over the halves.
+    r"""Return one minus the mean likelihood of each member: over the references if it or a copy of it is judged, otherwise over the halves.
 
     Half of the models in each mean had the record. The interval is over trainings of reference models, of which K/2 had the record and
     K/2 did not: with the variances :math:`s^2` among each, the mean over all K has variance
@@ -99,7 +99,7 @@ def exposure_by_references(
 
 
 def record_table(members: Records, exposures: Exposures, evidence: Floats, more: Mapping[str, Any]) -> pd.DataFrame:
-    """Exposure with its interval, rank and membership evidence of every training record; ``more`` are columns about it."""
+    """Return the exposure with its interval, rank and membership evidence of every training record; ``more`` are columns about it."""
     shown, ids = pd.Series(exposures.score), pd.Series(members.ids)
     rank = shown.rank(method="min", ascending=False).astype("int64")
     names = ids if ids.dtype.kind in "iu" else ids.astype("str")
@@ -107,8 +107,8 @@ def record_table(members: Records, exposures: Exposures, evidence: Floats, more:
     return pd.DataFrame(columns | {"p_value": evidence} | dict(more))
 
 
-def count_named(judged: Judged, confidence: float, seed: int) -> Named:
-    """How many of the judged members an attacker could name who accepts one false name in ten.
+def count_named(judged: Judged, confidence: float, seed: int) -> NamedMembers:
+    """Return how many of the judged members an attacker could name who accepts one false name in ten.
 
     Half of the non-members set the scale, the others and half of the members are asked about; then the other way round.
 
@@ -135,7 +135,7 @@ def count_named(judged: Judged, confidence: float, seed: int) -> Named:
         named[asked[_benjamini_hochberg(p, DISCOVERY_RATE)]] = True
     count, members = int(named[judged.member].sum()), int(judged.member.sum())
     share = intervals.proportion(count, members, confidence)
-    return Named(count, int(named[~judged.member].sum()), share, DISCOVERY_RATE)
+    return NamedMembers(count, int(named[~judged.member].sum()), share, DISCOVERY_RATE)
 
 
 def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
@@ -146,7 +146,7 @@ def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
 
 
 def procedure_risk(fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float) -> Procedure | None:
-    """The mean AUC of RMIA over references as targets, each against the references of the other pairs; None with one pair.
+    """Return the mean AUC of RMIA over references as targets, each against the references of the other pairs; None with one pair.
 
     Who trained a reference was drawn by the auditor, so that a distribution shift can't enter. The spread over references shows how much the
     leak varies from training to training.

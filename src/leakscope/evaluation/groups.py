@@ -37,7 +37,7 @@ DECILES = 10
 
 
 def label_column(task: str, named: Iterable[str] = ()) -> str:
-    """Name of the column of classes or deciles, beside the columns that the caller named.
+    """Return the name of the column of classes or deciles, beside the columns that the caller named.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def label_column(task: str, named: Iterable[str] = ()) -> str:
 
 
 def decile_levels(values: Floats) -> NDArray[Any]:
-    """Decile of each value, by its number: the ends of deciles are values of records, and are not shown.
+    """Return the decile of each value, by its number: the ends of deciles are values of records, and are not shown.
 
     Equal values share a decile.
 
@@ -76,7 +76,7 @@ class GroupColumn(NamedTuple):
 def group_risks(
     ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
-    """Risk of each group and its gap to the rest of its column, at each confidence.
+    """Return the risk of each group and its gap to the rest of its column, at each confidence.
 
     The intervals of one confidence hold for all groups at once (Bonferroni over all groups of all columns). A group without a rest
     that has both members and non-members is left out.
@@ -104,7 +104,7 @@ def group_risks(
     return [tuple(risks) for risks in found]
 
 
-class _Placed(NamedTuple):
+class _GroupAucs(NamedTuple):
     """AUC, DeLong variance and numbers of records of each group, in one stratum."""
 
     auc: Floats
@@ -113,7 +113,7 @@ class _Placed(NamedTuple):
     nonmembers: Indices
 
 
-def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
+def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_GroupAucs, _GroupAucs]:
     """AUC of every group and of every rest in one stratum."""
     codes, rank, member = column.codes[one.rows], one.rank, one.member
     if len(codes) and codes.min() < 0:
@@ -128,7 +128,7 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
         with np.errstate(divide="ignore", invalid="ignore"):
             auc = sums[0] / (2 * m * n)
             placed.append(
-                _Placed(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n)
+                _GroupAucs(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n)
             )
     return placed[0], placed[1]
 
@@ -209,7 +209,7 @@ class _Auc(NamedTuple):
     known: Booleans
 
 
-def _combined(parts: Sequence[_Placed], blocks: Indices) -> _Auc:
+def _combined(parts: Sequence[_GroupAucs], blocks: Indices) -> _Auc:
     """Mean over strata, as in `ranking.Ranking`."""
     auc, variance, m, n = (np.array(values) for values in zip(*parts, strict=True))
     used = np.minimum(m, n) > 1

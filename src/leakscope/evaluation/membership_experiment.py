@@ -44,9 +44,9 @@ from leakscope.learners import as_learner
 from leakscope.worlds.cache import Observations
 from leakscope.worlds.training import Progress, random_sets, retrain
 
-Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]
+LossAttack = Literal["mean loss", "fixed threshold", "likelihood ratio"]
 
-OUTSIDERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training
+NONMEMBERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training
 NOISE = 0x6E6F6973
 MOST_NOISE = 1e100  # squares of larger values leave the range of float64
 ROUNDING = 1e-9  # relative error of an error: losses that differ by less are the same
@@ -64,17 +64,17 @@ class Experiment:
         Their mean over models, with Student's interval.
     size
         Number of training records of each model.
-    adversary
+    attack
         Which one it was.
     """
 
     advantages: Floats
     advantage: Estimate
     size: int
-    adversary: Adversary
+    attack: LossAttack
 
     def quartiles(self) -> tuple[float, float, float]:
-        r"""First quartile, median and third quartile over models of \|TPR − FPR\|, the paper's Adv = \|2P − 1\|.
+        r"""Return the first quartile, median and third quartile over models of \|TPR − FPR\|, the paper's Adv = \|2P − 1\|.
 
         For box plots as in the paper. The absolute value lifts them: an adversary who knows nothing scatters around 0 and
         so has a positive median. Whether there is anything to find is said by `advantage`.
@@ -95,8 +95,8 @@ def membership_experiment(
     size: int,
     models: int = 100,
     noise: float = 0.0,
-    outsiders: int = 1000,
-    adversary: Adversary = "mean loss",
+    nonmembers: int = 1000,
+    attack: LossAttack = "mean loss",
     *,
     seed: int = 0,
     confidence: float = 0.95,
@@ -117,9 +117,9 @@ def membership_experiment(
         How many models are trained, each on a set of its own.
     noise
         Deviation of the Gaussian noise that is added to each parameter before the adversary sees the model.
-    outsiders
+    nonmembers
         How many records outside of its training set a model is asked about at most, drawn at random for each.
-    adversary
+    attack
         See the module.
     seed, workers, cluster, cache, progress
         See `leakscope.worlds.training.retrain`. The cache serves all adversaries alike.
@@ -133,37 +133,37 @@ def membership_experiment(
     >>> from leakscope.learners import Ridge
     >>> rng = np.random.default_rng(4)
     >>> X, y = rng.normal(size=(500, 8)), rng.normal(size=500)
-    >>> membership_experiment(Ridge(l2=0.0), X, y, size=10, adversary="fixed threshold").advantage
+    >>> membership_experiment(Ridge(l2=0.0), X, y, size=10, attack="fixed threshold").advantage
     0.68 [0.62, 0.74]
-    >>> membership_experiment(Ridge(l2=1e6), X, y, size=10, adversary="fixed threshold").advantage
+    >>> membership_experiment(Ridge(l2=1e6), X, y, size=10, attack="fixed threshold").advantage
     0.01 [−0.02, 0.05]
     """
     learner, X, y = as_learner(learner).prepare(X, y)
-    _check(learner, len(y), size, models, noise, outsiders, adversary, confidence)
+    _check(learner, len(y), size, models, noise, nonmembers, attack, confidence)
     learner.check(X, y, size)
-    worlds = random_sets(len(y), size, models, seed)
+    sets = random_sets(len(y), size, models, seed)
     losses = retrain(
-        learner, X, y, worlds, _Losses(learner, X, y, noise, outsiders, seed),
+        learner, X, y, sets, _Losses(learner, X, y, noise, nonmembers, seed),
         seed=seed, workers=workers, cluster=cluster, cache=cache, progress=progress,
     )  # fmt: skip
-    advantages = ADVERSARIES[adversary](losses)
+    advantages = ATTACKS[attack](losses)
     advantages.setflags(write=False)
     mean = intervals.mean(advantages, confidence)
     mean = replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))
-    return Experiment(advantages, mean, int(size), adversary)
+    return Experiment(advantages, mean, int(size), attack)
 
 
 def _check(
-    learner: Any, records: int, size: int, models: int, noise: float, outsiders: int, adversary: str, confidence: float
+    learner: Any, records: int, size: int, models: int, noise: float, nonmembers: int, attack: str, confidence: float
 ) -> None:
     check_count("size", size, 1, records - 1)
     check_count("models", models, 2)
-    check_count("outsiders", outsiders)
+    check_count("nonmembers", nonmembers)
     check_number("noise", noise, 0, MOST_NOISE)
     check_confidence(confidence)
-    if adversary not in ADVERSARIES:
-        raise InputError(f"there is no adversary {adversary!r}: use one of {', '.join(map(repr, ADVERSARIES))}")
-    if adversary == "likelihood ratio" and learner.task != "regression":
+    if attack not in ATTACKS:
+        raise InputError(f"there is no attack {attack!r}: choose one of {', '.join(map(repr, ATTACKS))}")
+    if attack == "likelihood ratio" and learner.task != "regression":
         raise InputError("the likelihood ratio is for the errors of a regression: use 'mean loss' or 'fixed threshold'")
     if noise > 0 and not hasattr(learner, "from_parameters"):
         raise InputError(f"{learner.name} can't be given parameters, so none can be made noisy: leave noise at 0")
@@ -177,23 +177,23 @@ class _Losses:
     X: Any
     y: NDArray[Any]
     noise: float
-    outsiders: int
+    nonmembers: int
     seed: int
 
-    def __call__(self, model: Any, world: int, indices: Indices) -> dict[str, Floats]:
+    def __call__(self, model: Any, number: int, indices: Indices) -> dict[str, Floats]:
         if self.noise > 0:
             theta = self.learner.parameters(model)
-            model = self.learner.from_parameters(theta + self.noise * self._rng(NOISE, world).normal(size=theta.shape))
-        outside = self._outsiders(world, indices)
+            model = self.learner.from_parameters(theta + self.noise * self._rng(NOISE, number).normal(size=theta.shape))
+        outside = self._nonmembers(number, indices)
         return {"inside": self._losses(model, indices), "outside": self._losses(model, outside)}
 
-    def _outsiders(self, world: int, indices: Indices) -> Indices:
+    def _nonmembers(self, number: int, indices: Indices) -> Indices:
         """Positions of records outside of a training set, in rising order."""
         count = len(self.y) - len(indices)
-        if count <= self.outsiders:
+        if count <= self.nonmembers:
             chosen = np.arange(count)
         else:
-            chosen = np.sort(self._rng(OUTSIDERS, world).choice(count, self.outsiders, replace=False, shuffle=False))
+            chosen = np.sort(self._rng(NONMEMBERS, number).choice(count, self.nonmembers, replace=False, shuffle=False))
         # Before the k-th member (in rising order) there are indices[k] - k outsiders.
         before = np.searchsorted(indices - np.arange(len(indices)), chosen, side="right")
         return (chosen + before).astype(np.intp, copy=False)
@@ -202,11 +202,11 @@ class _Losses:
         losses: Floats = self.learner.losses(model, take_rows(self.X, rows), self.y[rows])
         return losses
 
-    def _rng(self, purpose: int, world: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence((self.seed, purpose), spawn_key=(world,)))
+    def _rng(self, purpose: int, number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence((self.seed, purpose), spawn_key=(number,)))
 
 
-# --- adversaries ------------------------------------------------------------------------------------------------------
+# --- attacks ----------------------------------------------------------------------------------------------------------
 
 
 def _by_likelihood_ratio(losses: list[Observations]) -> Floats:
@@ -221,7 +221,7 @@ def _by_likelihood_ratio(losses: list[Observations]) -> Floats:
     return np.sign(outside - inside) * _advantages(losses, np.where(outside == inside, 0.0, thresholds))
 
 
-ADVERSARIES: dict[str, Callable[[list[Observations]], Floats]] = {
+ATTACKS: dict[str, Callable[[list[Observations]], Floats]] = {
     "mean loss": lambda losses: _advantages(losses, _means(losses, "inside")),
     "fixed threshold": lambda losses: _advantages(losses, _means_of_others(_means(losses, "inside"))),
     "likelihood ratio": _by_likelihood_ratio,

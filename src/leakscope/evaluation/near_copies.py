@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
+from leakscope.data.encoding import finite
 from leakscope.data.fingerprints import hash_column
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Hashes
@@ -272,7 +273,7 @@ def _matrix(*sides: Side) -> Floats:
         for some in np.array_split(rows, len(rows) // COPIED + 1):
             start, end = end, end + len(some)
             table[start:end, :-1], table[start:end, -1] = X[some], side.y[some]
-    return _finite(table)
+    return finite(table)
 
 
 def _frame(side: Records, rows: Indices) -> pd.DataFrame:
@@ -289,7 +290,7 @@ def _as_numbers(column: Any) -> Floats:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         seconds = (pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
         return np.asarray(seconds, dtype=np.float64)
-    return _finite(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return finite(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _as_points(column: Any) -> list[Floats]:
@@ -297,8 +298,3 @@ def _as_points(column: Any) -> list[Floats]:
     values = column.astype(object)
     bits = hash_column(values.map(lambda value: value.strip().casefold() if isinstance(value, str) else value))
     return [(bits >> np.uint64(shift) & np.uint64(0xFFFFFFFF)) / 2.0**32 for shift in (0, 32)]
-
-
-def _finite(numbers: Floats) -> Floats:
-    finite = np.isfinite(numbers)
-    return numbers if finite.all() else np.where(finite, numbers, np.nan)

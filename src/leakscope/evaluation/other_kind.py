@@ -14,28 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
+from leakscope.data.encoding import as_numbers
 from leakscope.data.records import Records, join_records
-from leakscope.evaluation.blind_baseline import as_numbers
 from leakscope.models.model import Model
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 NAME = "linear model and boosted trees"
 #: Trees of the boosted model, over all classes.
 TREES = 100
 
 
-def own_or_other_kind(target: Target, learner: Learner | None, seed: int) -> tuple[Learner, Records]:
-    """The learner and all records; without a learner one of another kind, and the records as that one reads them."""
+def own_or_other_kind(target: Target, learner: TrainingRecipe | None, seed: int) -> tuple[TrainingRecipe, Records]:
+    """Return the learner and all records; without a learner one of another kind, and the records as that one reads them."""
     everyone = join_records(target.members, target.nonmembers)
     if learner is not None:
         return learner, everyone
     table = as_numbers(everyone.X, np.random.default_rng(seed))
     records = Records(table, everyone.y, everyone.ids)
-    return Learner(NAME, _Fit(target.model), f"{NAME}, {target.model.task}"), records
+    return TrainingRecipe(NAME, _FitOtherKind(target.model), f"{NAME}, {target.model.task}"), records
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _FitOtherKind:
     like: Model
 
     def __call__(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Model:
@@ -47,7 +47,9 @@ class _Fit:
             warnings.simplefilter("ignore")
             linear.fit(table.apply(X), values)
         trees.fit(X, values)
-        return Model(NAME, self.like.task, self.like.classes, True, _Answers(self.like, linear, trees, table, labels))
+        return Model(
+            NAME, self.like.task, self.like.classes, True, _AveragedModel(self.like, linear, trees, table, labels)
+        )
 
     def _estimators(self, seed: int) -> tuple[Any, Any]:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -85,7 +87,7 @@ class Standard:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answers:
+class _AveragedModel:
     like: Model
     linear: Any
     trees: Any

@@ -16,7 +16,7 @@ from leakscope.core.arrays import Indices
 from leakscope.core.errors import InputError
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Case, Control, KnownNonmembers, Observed, Shown
+from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, KnownNonmembers, Observed, Shown
 from leakscope.models.model import Model
 from leakscope.releases.release import observe
 
@@ -64,10 +64,10 @@ class Paired:
         """Which model is asked about each judged record; as control it is the other one."""
         return np.tile(np.repeat([0, 1], len(self.members[0])), 2)
 
-    def case(self, seed: int) -> Case:
-        """The case of an attack on both models; the blind baseline does not depend on them and is measured once (`sample`)."""
+    def case(self, seed: int) -> EvaluationCase:
+        """Return the case of an attack on both models; the blind baseline does not depend on them and is measured once (`sample`)."""
         inside, outside = (np.concatenate([part.y for part in side]) for side in (self.members, self.nonmembers))
-        return Case(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
+        return EvaluationCase(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
 
     def observe(self, models: Sequence[Model], releases: Sequence[str], known: Records | None = None) -> Observed:
         """Ask each model about its own records and, as control, about those of the other.
@@ -83,12 +83,12 @@ class Paired:
         return Observed(
             _ask(models, self.members, releases),
             _ask(models, self.nonmembers, releases),
-            Control(shown, self.model),
+            ControlOutputs(shown, self.model),
             learned,
         )
 
     def mix(self, sets: Sequence[Records], rng: np.random.Generator) -> Records:
-        """As many records as go with a sample, in equal shares from each set; repeated where the sets are too small."""
+        """Return the as many records as go with a sample, in equal shares from each set; repeated where the sets are too small."""
         count = len(self.members[0])
         share = min(count // len(sets), *(len(records) for records in sets))
         mixed = reduce(join_records, [records.take(rng.permutation(len(records))[:share]) for records in sets])

@@ -19,7 +19,7 @@ from leakscope.evaluation.audited_target import label_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
-from leakscope.evaluation.evaluate import Case
+from leakscope.evaluation.evaluate import EvaluationCase
 from leakscope.evaluation.groups import label_column
 from leakscope.evaluation.near_copies import near_copies
 from leakscope.evaluation.results import Overlap
@@ -56,7 +56,7 @@ class Prepared:
     target: Target
     hashes: tuple[Hashes, Hashes]
     overlap: Overlap
-    case: Case
+    case: EvaluationCase
     design: Design
     seed: int
     said: list[Caveat]
@@ -83,7 +83,7 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
     groups, said = judged_groups(target.members, target.nonmembers, sample, target.model)
     labels = (target.members.y, target.nonmembers.y)
-    case = Case(sample, labels, blind, groups, settings.seed, settings.fprs)
+    case = EvaluationCase(sample, labels, blind, groups, settings.seed, settings.fprs)
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
 
 
@@ -94,7 +94,7 @@ def check_references(settings: Settings) -> None:
 
 
 def count_models(target: Target, settings: Settings, judged: int, *, halves: bool) -> tuple[Numbers, str]:
-    """How many models are trained, and why no references are where the usual number can't be.
+    """Return how many models are trained, and why no references are where the usual number can't be.
 
     ``halves`` says whether some member is not judged and has no judged copy, so that its exposure needs the halves.
     """
@@ -125,7 +125,7 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
 def judged_groups(
     members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
 ) -> tuple[dict[str, NDArray[Any]], list[Caveat]]:
-    """Levels of the judged records, small groups pooled, and a caveat for each column where that happened.
+    """Return the levels of the judged records, small groups pooled, and a caveat for each column where that happened.
 
     With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
     """
@@ -146,7 +146,7 @@ def judged_groups(
 
 
 def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
-    """Hashes of all records, and the training records that are in the holdout too, exactly or nearly.
+    """Return the hashes of all records, and the training records that are in the holdout too, exactly or nearly.
 
     With ``drop``, the target goes on without the exact copies.
     """
@@ -167,6 +167,6 @@ def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[H
 
 
 def shared_share(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> float:
-    """Share of the judged non-members that are in the training set too, with the largest likely share of near copies."""
+    """Return the share of the judged non-members that are in the training set too, with the largest likely share of near copies."""
     exact = float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
     return exact if overlap.near is None else exact + (1 - exact) * overlap.near.high

@@ -21,7 +21,7 @@ from leakscope.data.records import Records
 from leakscope.data.small_groups import pool_small_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
+from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, Observed, evaluate
 from leakscope.evaluation.prepare import FEWEST
 from leakscope.evaluation.results import Risk
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
@@ -39,7 +39,7 @@ def membership_risks(
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
     seed: int = 0,
 ) -> tuple[Risk, ...]:
-    """What each attack learns about membership from an oracle's explanations, with its controls.
+    """Return what each attack learns about membership from an oracle's explanations, with its controls.
 
     Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
     judged on the other. The permuted control shuffles memberships.
@@ -83,11 +83,11 @@ def membership_risks(
     asked = sample.judge(read_numbers(members.X), read_numbers(nonmembers.X))
     control = None
     if never_trained is not None:
-        control = Control({RELEASE: ask(never_trained, asked)}, np.zeros(len(asked), np.intp))
+        control = ControlOutputs({RELEASE: ask(never_trained, asked)}, np.zeros(len(asked), np.intp))
     # Each query is answered once: only the judged records are asked about, and they make the whole case.
     seen, everyone = ask(oracle, asked), np.arange(sample.judged)
     observed = Observed({RELEASE: seen[: sample.judged]}, {RELEASE: seen[sample.judged :]}, control)
     alone = Sample(everyone, everyone, sample.judged, sample.half, sample.half[:0])
     no_labels = np.zeros(sample.judged, np.int64)  # these attacks don't read labels
-    case = Case(alone, (no_labels, no_labels), blind, groups, seed, fprs)
+    case = EvaluationCase(alone, (no_labels, no_labels), blind, groups, seed, fprs)
     return tuple(evaluate(attack, case, observed, (confidence,)).risks[0] for attack in chosen)

@@ -28,7 +28,7 @@ from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFER
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats, Labels
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Control, Observed
+from leakscope.evaluation.evaluate import ControlOutputs, Observed
 from leakscope.evaluation.results import Fit
 from leakscope.evaluation.training import Fits, Show, Shown, Trained, answers_in
 from leakscope.models.model import Model, Task
@@ -40,13 +40,13 @@ SMALLEST_LIKELIHOOD = 0.001
 
 
 def special_releases(attacks: Sequence[Attack]) -> tuple[str, ...]:
-    """Releases that attacks read and that need the model itself."""
+    """Return the releases that attacks read and that need the model itself."""
     read = (name for attack in attacks for name in attack.releases if not from_references(name))
     return tuple(dict.fromkeys(name for name in read if needs_model(name)))
 
 
 def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
-    """Explanations that attacks compare with those of reference models."""
+    """Return the explanations that attacks compare with those of reference models."""
     read = (name for attack in attacks for name in attack.releases if name.startswith(OF_EXPLANATION))
     return tuple(dict.fromkeys(name.removeprefix(OF_EXPLANATION) for name in read))
 
@@ -54,7 +54,7 @@ def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
 def observe_version(
     target: Target, sample: Sample, trained: Trained, version: int, show: Show, names: Sequence[str]
 ) -> Observed:
-    """What the named releases show of one version, from the answers as it gives them, with the statistics of references."""
+    """Return what the named releases show of one version, from the answers as it gives them, with the statistics of references."""
     fits, design, task = trained.fits[version], trained.design, target.model.task
     sides = [
         _released(target, shown, records.y, show, names)
@@ -64,7 +64,7 @@ def observe_version(
     if trained.control is not None:
         labels = sample.judge(target.members.y, target.nonmembers.y)
         there = _released(target, trained.control, labels, show, names)
-        control = Control(there, design.asked, design.smallest_fold)
+        control = ControlOutputs(there, design.asked, design.smallest_fold)
     if len(fits.references):
         name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
         tables = {name: _statistics(fits, inside, task)}
@@ -110,7 +110,7 @@ def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequen
 def fit_of_members(
     target: Target, sample: Sample, trained: Trained, version: int, show: Show, confidence: float
 ) -> Fit | None:
-    """Means over the judged members of ``gap``, ``curve``, ``mid`` and ``size``; None without folds and halves."""
+    """Return the means over the judged members of ``gap``, ``curve``, ``mid`` and ``size``; None without folds and halves."""
     fits, design, task = trained.fits[version], trained.design, target.model.task
     if not (design.numbers.halves and design.numbers.folds and len(fits.halves)):
         return None

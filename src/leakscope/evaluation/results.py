@@ -68,7 +68,7 @@ class Histogram:
     nonmembers: tuple[int, ...]
 
 
-class _Attacked:
+class _AttackStrength:
     """What `Risk` and `ReleaseRisk` have in common."""
 
     auc: Estimate
@@ -81,7 +81,7 @@ class _Attacked:
 
 
 @dataclass(frozen=True)
-class Risk(_Attacked):
+class Risk(_AttackStrength):
     """What one attack learns from one release, with its controls and its blind baseline.
 
     Parameters
@@ -142,7 +142,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class ReleaseRisk(_Attacked):
+class ReleaseRisk(_AttackStrength):
     """The strongest attack on one release. The intervals are simultaneous over all releases of an audit.
 
     The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control, and ``largest`` the largest
@@ -177,7 +177,7 @@ class ExposedRecord:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedMembers:
     """How many judged members the strongest attack could name at a false-discovery rate; see `evaluation.exposure`.
 
     ``false`` is how many non-members, of as many as there are members, it names with them; ``share`` is ``count`` as a share.
@@ -553,7 +553,7 @@ class Audit(Result):
     exposed: tuple[ExposedRecord, ...] = ()
     bounds: tuple[Bound, ...] = ()
     basis: Basis | None = None
-    named: Named | None = None
+    named: NamedMembers | None = None
     procedure: Procedure | None = None
 
     @property

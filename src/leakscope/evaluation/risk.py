@@ -18,9 +18,9 @@ from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import (
     Ordered,
-    Part,
     Ranking,
     Scale,
+    ScoreSplit,
     best_threshold,
     count_below,
     numbers_in,
@@ -61,7 +61,7 @@ def score(
     confidence: float = 0.95,
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> Figures:
-    """Figures with intervals from scores (higher: more likely a member) and the true memberships.
+    """Return the figures with intervals from scores (higher: more likely a member) and the true memberships.
 
     ``scale`` says which scores can be compared; by default all can. Without ``says_member`` the advantage is taken at the
     threshold that is best on other records.
@@ -85,8 +85,8 @@ def score(
 
 def _figures(
     ranking: Ranking,
-    told: Sequence[Part],
-    says: Sequence[Part],
+    told: Sequence[ScoreSplit],
+    says: Sequence[ScoreSplit],
     confidences: Sequence[Confidence],
     fprs: tuple[float, ...],
 ) -> list[Figures]:
@@ -108,7 +108,7 @@ def _figures(
 
 
 def _common(
-    ranking: Ranking, says: Sequence[Part], confidences: Sequence[Confidence], fprs: tuple[float, ...]
+    ranking: Ranking, says: Sequence[ScoreSplit], confidences: Sequence[Confidence], fprs: tuple[float, ...]
 ) -> tuple[list[Estimate], list[Estimate], list[dict[float, Estimate]]]:
     """AUC, advantage and true-positive rates of an attack or of a control, at each confidence."""
     return (
@@ -118,9 +118,9 @@ def _common(
     )
 
 
-def _best_threshold_decisions(part: Part) -> Part:
+def _best_threshold_decisions(part: ScoreSplit) -> ScoreSplit:
     """Who is called a member when each half of the records uses the threshold that is best on the other half."""
-    says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
+    says = ScoreSplit(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
     for half in (0, 1):
         threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
         says.members[half::2] = part.members[half::2] >= threshold
@@ -129,7 +129,7 @@ def _best_threshold_decisions(part: Part) -> Part:
 
 
 def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmember_stratum: Indices) -> Floats:
-    """One minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
+    """Return one minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
 
     The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.
 
@@ -160,7 +160,7 @@ class Judged:
         return Judged(guesses, self.member[rows], self.scale.take(rows))
 
     @cached_property
-    def scores(self) -> list[Part]:
+    def scores(self) -> list[ScoreSplit]:
         return split(self.guesses.score, self.member, self.scale)
 
     @cached_property
@@ -191,16 +191,16 @@ class Judged:
         return intervals.mean_change(split(changes, self.member, blind.scale))
 
     @cached_property
-    def told(self) -> list[Part]:
+    def told(self) -> list[ScoreSplit]:
         return [_best_threshold_decisions(part) for part in self.scores]
 
     @cached_property
-    def says(self) -> list[Part]:
+    def says(self) -> list[ScoreSplit]:
         return split(self.guesses.says_member, self.member, self.scale)
 
 
 @dataclass(frozen=True)
-class Trial:
+class JudgedAttack:
     """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
 
     Shuffled memberships are None once the attack was assessed, and where there is a control and no need for them.
@@ -213,14 +213,14 @@ class Trial:
 
 
 def assess(
-    trial: Trial,
+    trial: JudgedAttack,
     blind: Judged | None,
     groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn],
     *,
     confidences: Sequence[float | Confidence],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> list[Risk]:
-    """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
+    """Return the risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
     intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control. Groups are columns of levels, or the
@@ -304,7 +304,7 @@ def _controls(
 
 
 def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
-    """The groups by number, without the records that belong to no reported group.
+    """Return the groups by number, without the records that belong to no reported group.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
 def assess_groups(
     judged: Judged, groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
-    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    """Return each group's risk and its gap to the rest, at each confidence; see `grouping`."""
     if not groups:
         return [()] * len(confidences)
     columns = group_columns(groups) if isinstance(groups, Mapping) else groups
@@ -331,9 +331,12 @@ def assess_groups(
 
 
 def most_exposed_group(
-    risks: Sequence[Risk], trial_of: Callable[[int], Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+    risks: Sequence[Risk],
+    trial_of: Callable[[int], JudgedAttack],
+    blind: Judged | None,
+    groups: Mapping[str, NDArray[Any]],
 ) -> ExposedGroup | None:
-    """The group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
+    """Return the group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
 
     ``trial_of`` gives the trial of a position in ``risks``, whose intervals must be simultaneous.
     """
@@ -358,7 +361,7 @@ def most_exposed_group(
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:
-    """The curve at false-positive rates evenly spaced on a log scale, down to one false alarm in each stratum."""
+    """Return the curve at false-positive rates evenly spaced on a log scale, down to one false alarm in each stratum."""
     most = max(len(part.nonmembers) for part in ranking.strata)
     fpr = np.concatenate([[0], np.unique(np.round(np.geomspace(1, most, points)).astype(int))]) / most
     tpr = np.zeros(len(fpr))
@@ -368,7 +371,7 @@ def roc(ranking: Ranking, points: int = 120) -> Roc:
 
 
 def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
-    """The curve with the interval of each of its points, for that point alone.
+    """Return the curve with the interval of each of its points, for that point alone.
 
     Examples
     --------
@@ -387,7 +390,7 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
 
 
 def histogram(judged: Judged, bins: int = 20) -> Histogram:
-    """Exposure of the judged members and non-members: without a leak both are flat."""
+    """Return the exposure of the judged members and non-members: without a leak both are flat."""
     edges, counts = np.linspace(0, 1, bins + 1), np.zeros((2, bins), np.intp)
     for part in judged.ranking.strata:
         ordered = part.nonmembers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,7 +44,7 @@ class Settings:
     budget: float | None = None
 
     def checked(self) -> Settings:
-        """The settings with the seed as Python's own whole number, or an error."""
+        """Return the settings with the seed as Python's own whole number, or an error."""
         check_confidence(self.confidence)
         check_number("margin", self.margin, 0, 0.5, open_ends=True)
         if not self.fprs:
@@ -74,18 +73,8 @@ def _read_references(references: Any) -> int | None:
     return count
 
 
-def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:
-    """The number of reference models, also where a caller still uses the old name ``shadows``."""
-    if shadows is None:
-        return references
-    if references is not None:
-        raise InputError("shadows is the old name of references: name references alone")
-    warnings.warn("shadows is now called references, and will be removed", FutureWarning, stacklevel=3)
-    return shadows
-
-
 def read_rates(fprs: Any) -> tuple[float, ...]:
-    """False-positive rates as numbers."""
+    """Return False-positive rates as numbers."""
     try:
         return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:

@@ -25,9 +25,9 @@ from leakscope.evaluation.design import Design
 from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.rounds import Rounds, Stop, TimeOverError
 from leakscope.models.model import Model, Task
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 from leakscope.releases.release import Progress, observe, stack
-from leakscope.worlds.training import Worlds
+from leakscope.worlds.training import TrainingSets
 
 Shown = dict[str, Floats]
 #: What leaves of a model's answers.
@@ -39,12 +39,12 @@ EXTRA = "extra: "
 
 
 def answers_of(task: Task) -> str:
-    """Name of the release that is a model's answers as they are."""
+    """Return the name of the release that is a model's answers as they are."""
     return "predictions" if task == "regression" else "probabilities"
 
 
 def answers_in(shown: Mapping[str, Floats], task: Task) -> Floats:
-    """A model's answers among what it shows: probabilities, or one prediction per record."""
+    """Return a model's answers among what it shows: probabilities, or one prediction per record."""
     answers = shown[answers_of(task)]
     return answers[:, 0] if task == "regression" else answers
 
@@ -110,7 +110,7 @@ class Trained:
 def ask(
     target: Target, releases: Sequence[str], progress: Progress | None = None, mixed: int | None = None
 ) -> tuple[Shown, Shown]:
-    """What the audited model shows of members and of non-members.
+    """Return what the audited model shows of members and of non-members.
 
     With a seed in ``mixed``, both are asked about in the same batches: where answers depend on the batch, batches of members would
     differ from others by the batch alone.
@@ -155,8 +155,8 @@ class _Observation:
             *asked, list(self.releases), list(self.compared), self.answers, fingerprint(self.extra, fitted=True)
         )
 
-    def __call__(self, model: Model, world: int, trained_on: Any) -> Shown:  # noqa: ARG002
-        number = self.models[world]
+    def __call__(self, model: Model, position: int, trained_on: Any) -> Shown:  # noqa: ARG002
+        number = self.models[position]
         kind, rows = self.design.kind(number), self.design.rows(number)
         all_releases = (self.answers, *self.releases)
         if kind == "whole":
@@ -183,8 +183,8 @@ class _Keep:
     shows: tuple[Show, ...]
     measure: Callable[[Floats, Labels], float] | None
 
-    def __call__(self, world: int, shown: Shown) -> dict[str, Any]:
-        model = self.models[world]
+    def __call__(self, position: int, shown: Shown) -> dict[str, Any]:
+        model = self.models[position]
         kind, design = self.design.kind(model), self.design
         if kind == "whole":
             return {"shown": shown}
@@ -208,7 +208,7 @@ class _Keep:
 
 def train(
     target: Target,
-    learner: Learner | None,
+    learner: TrainingRecipe | None,
     design: Design,
     shown: tuple[Shown, Shown] | None,
     *,
@@ -269,11 +269,11 @@ def train(
     return Trained(*shown, _control(design, by_model), _fits(design, by_model, len(shows)), more, design, stopped)
 
 
-def _retrain(learner: Learner, observation: _Observation, rounds: Rounds, seed: int, retrain: Retrain) -> None:
+def _retrain(learner: TrainingRecipe, observation: _Observation, rounds: Rounds, seed: int, retrain: Retrain) -> None:
     everyone, design, models = observation.everyone, observation.design, observation.models
-    worlds = Worlds(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
+    sets = TrainingSets(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
     try:
-        retrain(learner, everyone.X, everyone.y, worlds, observation, seed=seed, keep=rounds)
+        retrain(learner, everyone.X, everyone.y, sets, observation, seed=seed, keep=rounds)
     except TrainingError as error:
         advice = "" if 0 in models else ": mend that, or leave retraining out with retrain=False (--no-retrain)"
         raise InputError(f"{learner.name} could not be trained again ({str(error).rstrip('.')}){advice}") from cause(
@@ -281,12 +281,12 @@ def _retrain(learner: Learner, observation: _Observation, rounds: Rounds, seed: 
         )
 
 
-def _drawn(design: Design, models: tuple[int, ...], world: int) -> NDArray[np.intp]:
-    return design.draw(models[world])
+def _drawn(design: Design, models: tuple[int, ...], position: int) -> NDArray[np.intp]:
+    return design.draw(models[position])
 
 
-def _stream(models: tuple[int, ...], world: int) -> int:
-    return models[world]
+def _stream(models: tuple[int, ...], position: int) -> int:
+    return models[position]
 
 
 def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:

@@ -32,7 +32,7 @@ from leakscope.evaluation.results import (
     ExposedGroup,
     Fit,
     Largest,
-    Named,
+    NamedMembers,
     ReleaseRisk,
     Risk,
     Statement,
@@ -95,7 +95,7 @@ def is_primary(attack: Attack) -> bool:
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
-    """Position of the strongest attack: the one with the largest lower end of its AUC, if that is above chance.
+    """Return the position of the strongest attack: the one with the largest lower end of its AUC, if that is above chance.
 
     Otherwise one whose true-positive rate is significantly above a false-positive rate, if there is one; otherwise the one whose
     interval reaches highest, since that is what is not excluded. The intervals must be simultaneous.
@@ -109,7 +109,7 @@ def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
 
 
 def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
-    """For each release its strongest attack, in the order of the releases. The intervals must be simultaneous."""
+    """Return the for each release its strongest attack, in the order of the releases. The intervals must be simultaneous."""
     found = []
     for release in dict.fromkeys(risk.release for risk in risks):
         rivals = [risk for risk in risks if risk.release == release]
@@ -122,7 +122,7 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
 
 
 def largest_figures(risks: Sequence[Risk]) -> Largest:
-    """The largest that any of these attacks reaches, figure by figure. The intervals must be simultaneous."""
+    """Return the largest that any of these attacks reaches, figure by figure. The intervals must be simultaneous."""
     rates = risks[0].tpr_at_fpr
     groups = [group.auc for risk in risks for group in risk.by_group]
     return Largest(
@@ -143,7 +143,7 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
+def judge(strongest: Risk, basis: Basis, named: NamedMembers | None = None) -> Verdict:
     """Decide whether the model leaks, over all records and then within the most exposed group.
 
     *Leaks* means: an attack that was run distinguishes members from non-members significantly better than chance, over all records or
@@ -169,7 +169,7 @@ def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
     return found
 
 
-def _named(named: Named, strongest: Risk) -> Statement:
+def _named(named: NamedMembers, strongest: Risk) -> Statement:
     estimates = {"count": _exact(named.count), "share": named.share, "rate": _exact(named.false_discovery_rate)}
     return Statement("named", estimates, strongest.attack, strongest.release)
 
@@ -387,7 +387,7 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
 
 
 def records_needed(margin: float, confidence: float) -> int:
-    """Non-members, and as many members, from which an AUC above 0.5 + margin can be excluded where there is no leak.
+    """Return Non-members, and as many members, from which an AUC above 0.5 + margin can be excluded where there is no leak.
 
     Near chance the AUC of a fitted attack, judged in two halves of n against n records, has variance 1/(3n) at most. Half
     of the margin is for the interval, half for where the point may fall.

@@ -16,13 +16,13 @@ Estimator any scikit-learn estimator or pipeline, one fit after the other       
 """
 
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
+from leakscope.core.lazy import lazy_names
 from leakscope.models.model import Task
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["MLP", "Estimator", "Learner", "Logistic", "Ridge", "as_learner"]
 
 #: Public name to the module it lives in, imported when it is first used: torch is imported for networks only.
-_HOMES = {"Ridge": "ridge", "Logistic": "logistic", "MLP": "mlp", "Estimator": "estimator"}
+_HOMES = {"Ridge": ".ridge", "Logistic": ".logistic", "MLP": ".mlp", "Estimator": ".estimator"}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 #: Name that `as_learner` takes, to the learner.
 _NAMES = {"ridge": "Ridge", "logistic": "Logistic", "mlp": "MLP"}
 
@@ -101,7 +102,7 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
     if isinstance(thing, str) and thing.lower() in _NAMES:
         return _made(_NAMES[thing.lower()], settings)
     if isinstance(thing, type):
-        raise InputError(f"{thing.__name__} is a class: pass {thing.__name__}(), with its settings.")
+        raise InputError(f"{thing.__name__} is a class: pass {thing.__name__}(), with its settings")
     made = None
     if isinstance(thing, Learner):
         made = thing
@@ -113,29 +114,17 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
         what = repr(thing) if isinstance(thing, str) else f"a {type(thing).__name__}"
         raise InputError(
             f"{what} is not a learner: pass 'ridge', 'logistic' or 'mlp', a learner of leakscope.learners, or a "
-            "scikit-learn estimator."
+            "scikit-learn estimator"
         )
     if settings:
-        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there.")
+        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there")
     return made
 
 
 def _made(name: str, settings: dict[str, Any]) -> Learner:
-    kind = getattr(import_module(f"leakscope.learners.{_HOMES[name]}"), name)
+    kind = __getattr__(name)
     known = [field.name for field in fields(kind) if field.init and field.repr] if is_dataclass(kind) else []
     if unknown := [setting for setting in settings if setting not in known]:
-        raise InputError(f"{name} has no setting {unknown[0]!r}: it has {', '.join(known)}.")
+        raise InputError(f"{name} has no setting {unknown[0]!r}: it has {', '.join(known)}")
     learner: Learner = kind(**settings)
     return learner
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'leakscope.learners' has no attribute {name!r}")
-    value = getattr(import_module(f"leakscope.learners.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])

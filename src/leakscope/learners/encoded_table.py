@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from leakscope.core.checks import check_count
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
-from leakscope.data.datasets.encoding import one_hot, principal_components
+from leakscope.data.encoding import integer_codes, one_hot, principal_components
 from leakscope.data.records import list_names
-from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+from leakscope.data.tables import read_labelled, read_texts
 from leakscope.learners import Learner, as_learner
 from leakscope.models.adapters import infer_task
 from leakscope.models.files import load_model
@@ -54,22 +54,10 @@ def read_universe(
     """
     if encode not in ("codes", "one-hot", "raw"):
         raise InputError(f"encode must be codes, one-hot or raw, not {encode!r}")
-    table = read_table(path)
-    dropped = split_names(drop, table.columns)
-    ids = [] if id_column is None else [id_column]
-    for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id")):
-        check_columns(table, names, path, what)
-    for names, option in ((dropped, "dropped"), (ids, "the id")):
-        if label in names:
-            raise InputError(f"{label!r} is the label and can't be {option}")
-    y = table[label]
-    if y.isna().any():
-        raise InputError(f"{path} has no {label!r} in {int(y.isna().sum())} records: remove these records")
-    X = table.drop(columns=list(dict.fromkeys([label, *dropped, *ids])))
-    if ids:
+    (table,), columns, names = read_labelled([path], label, drop=drop, id_column=id_column)
+    X, y = table[columns].copy(), table[label]
+    if ids := names["id"]:
         X.index = pd.Index(read_texts(path, ids)[ids[0]])
-    if not X.shape[1]:
-        raise InputError(f"{path} has no columns but {label!r}: there is nothing to learn from")
     X, notes = prepare_columns(X, encode)
     if components is not None and encode == "raw":
         raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
@@ -153,13 +141,7 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
         )
     if encode == "one-hot":
         return one_hot(X, texts), notes
-    coded = {
-        name: pd.factorize(X[name].astype("str").where(X[name].notna(), "?"), sort=True)[0]
-        if name in texts
-        else X[name]
-        for name in X.columns
-    }
-    values = pd.DataFrame(coded, index=X.index).astype(np.float64)
+    values = integer_codes(X, texts).astype(np.float64)
     return (values - values.mean()) / values.std(ddof=0), notes
 
 

@@ -48,7 +48,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "get_params"):
-            raise InputError("Estimator takes a scikit-learn estimator, such as Estimator(LogisticRegression()).")
+            raise InputError("Estimator takes a scikit-learn estimator, such as Estimator(LogisticRegression())")
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Estimator:
         task = self.task
         if frozen_parts(self.estimator):
             raise InputError(
-                f"{self.name} can't be trained again, since it or a part of it is frozen: pass it unfrozen."
+                f"{self.name} can't be trained again, since it or a part of it is frozen: pass it unfrozen"
             )
         features, labels, _ = read_pair((X, y), "the data")
         if task == "regression":
@@ -97,11 +97,11 @@ class Estimator:
         while hasattr(last, "steps"):
             last = last.steps[-1][1]
         if not hasattr(last, "coef_"):
-            raise InputError(f'{self.name} has no coef_ to take for its parameters: use space="function".')
+            raise InputError(f'{self.name} has no coef_ to take for its parameters: use space="function"')
         if isinstance(model.predict, Aligned):
             raise InputError(
                 f"a training set lacks one of the {len(self.classes or ())} classes, so that {self.name} has fewer "
-                'parameters there: make training sets larger, or use space="function".'
+                'parameters there: make training sets larger, or use space="function"'
             )
         coefficients = np.ravel(np.asarray(last.coef_, dtype=np.float64))
         intercepts = np.ravel(np.asarray(getattr(last, "intercept_", []), dtype=np.float64))
@@ -142,19 +142,19 @@ class Estimator:
         fitted = _fitted(model)
         if not hasattr(fitted, "decision_function") or len(self.classes or ()) > 2:
             raise InputError(
-                f"{self.name} gives no probabilities: use one with predict_proba, such as a calibrated one."
+                f"{self.name} gives no probabilities: use one with predict_proba, such as a calibrated one"
             )
         if isinstance(model.predict, Aligned):
-            raise InputError(f"{self.name} was trained on one of two classes only: make training sets larger.")
+            raise InputError(f"{self.name} was trained on one of two classes only: make training sets larger")
         try:
             return np.asarray(fitted.decision_function(X), dtype=np.float64)
         except Exception as error:
-            raise InputError(f"{self.name} fails to predict the data: {describe(error)}.") from cause(error)
+            raise InputError(f"{self.name} fails to predict the data: {describe(error)}") from cause(error)
 
 
 def _fitted(model: Model) -> Any:
     """The estimator within the model that `Estimator.fit` made."""
     outputs = model.predict.predict if isinstance(model.predict, Aligned) else model.predict
     if not isinstance(outputs, EstimatorOutputs):
-        raise InputError(f"{model.name} is not a model that Estimator trained: pass what its fit gave.")
+        raise InputError(f"{model.name} is not a model that Estimator trained: pass what its fit gave")
     return outputs.estimator

@@ -69,7 +69,7 @@ def check_solved(bad: int, total: int, l2: float) -> None:
         raise no_solution(bad, total, "their columns are linearly dependent", l2)
 
 
-class Swaps:
+class SwapSolver:
     """Roots of each set without its last record, and of each set with its spare one: one takes records in, one out."""
 
     def __init__(self, records: Floats, sets: Any, spare: Any, l2: float) -> None:
@@ -119,9 +119,9 @@ class Swaps:
     def _positions(self, records: Any) -> Indices:
         asked = np.asarray(records)
         if asked.ndim != 1 or asked.dtype.kind not in "iu" or len(np.unique(asked)) < len(asked):
-            raise InputError("name the records by a list of different positions.")
+            raise InputError("name the records by a list of different positions")
         if len(asked) and not 0 <= asked.min() <= asked.max() < len(self.records):
-            raise InputError(f"there are no such records: they are numbered 0 to {len(self.records) - 1}.")
+            raise InputError(f"there are no such records: they are numbered 0 to {len(self.records) - 1}")
         return asked.astype(np.intp, copy=False)
 
     def _models(self, asked: Indices) -> tuple[Floats, Floats]:
@@ -192,13 +192,13 @@ class Swaps:
 def _check_sets(sets: Any, spare: Any, records: int) -> tuple[Indices, Indices]:
     sets, spare = np.asarray(sets), np.asarray(spare)
     if sets.dtype.kind not in "iu" or spare.dtype.kind not in "iu":
-        raise InputError("the sets and the spare records are positions: give whole numbers.")
+        raise InputError("the sets and the spare records are positions: give whole numbers")
     if sets.ndim != 2 or not sets.size or spare.shape != sets.shape[:1]:
-        raise InputError(f"sets of shape {sets.shape} and {spare.shape} spare records: give (D, n) and (D,).")
+        raise InputError(f"sets of shape {sets.shape} and {spare.shape} spare records: give (D, n) and (D,)")
     if min(sets.min(), spare.min()) < 0 or max(sets.max(), spare.max()) >= records:
-        raise InputError(f"the sets name records that are not there: records are numbered 0 to {records - 1}.")
+        raise InputError(f"the sets name records that are not there: records are numbered 0 to {records - 1}")
     if (inside := int((sets == spare[:, None]).any(axis=1).sum())) > 0:
-        raise InputError(f"{inside} spare records are in their own set: give one outside of each.")
+        raise InputError(f"{inside} spare records are in their own set: give one outside of each")
     return sets.astype(np.intp, copy=False), spare.astype(np.intp, copy=False)
 
 

@@ -119,41 +119,41 @@ def check_settings(l2: Any, intercept: Any) -> None:
     """Refuse a penalty that is not a number from 0 on, and an intercept that is not a truth value."""
     check_number("l2", l2, least=0)
     if not isinstance(intercept, bool | np.bool_):
-        raise InputError(f"intercept is True or False, not {intercept!r}.")
+        raise InputError(f"intercept is True or False, not {intercept!r}")
 
 
 def read_records(X: Any, y: Any, what: str) -> tuple[Floats, NDArray[Any], tuple[str, ...]]:
     """Features as finite float64 (n, p), one label per record, and the names of the columns."""
     features, labels = read_features(X, "the data"), read_labels(y, "the data")
     if features.ndim != 2:
-        raise InputError(f"the features have shape {features.shape}: {what} needs a table, one row per record.")
+        raise InputError(f"the features have shape {features.shape}: {what} needs a table, one row per record")
     if len(features) != len(labels):
-        raise InputError(f"there are {len(features)} records and {len(labels)} labels: give one label per record.")
+        raise InputError(f"there are {len(features)} records and {len(labels)} labels: give one label per record")
     if not len(labels) or not features.shape[1]:
-        raise InputError(f"the data have {len(features)} records of {features.shape[1]} columns: {what} needs some.")
+        raise InputError(f"the data have {len(features)} records of {features.shape[1]} columns: {what} needs some")
     columns = list(features.columns) if isinstance(features, pd.DataFrame) else list(range(features.shape[1]))
     table = as_matrix(features)
     if table.dtype.kind not in "biuf":
         kinds = dict(zip(columns, features.dtypes, strict=True)) if isinstance(features, pd.DataFrame) else {}
         text = [name for name, kind in kinds.items() if not pd.api.types.is_numeric_dtype(kind)]
         where = f"columns {list_names(text)}" if text else f"an array of {table.dtype}"
-        raise InputError(f"{what} takes numbers, and {where} hold something else: encode them as numbers first.")
+        raise InputError(f"{what} takes numbers, and {where} hold something else: encode them as numbers first")
     for bad in bad_values(table):
         names = [columns[position] for position in bad.columns]
-        raise InputError(f"{what} can't take {bad.kind} values, as in columns {list_names(names)}: fill or drop them.")
+        raise InputError(f"{what} can't take {bad.kind} values, as in columns {list_names(names)}: fill or drop them")
     values = np.array(table, dtype=np.float64, order="C")
     if np.abs(values).max() > LARGEST:
-        raise InputError(f"the features reach {np.abs(values).max():.1g}: rescale them.")
+        raise InputError(f"the features reach {np.abs(values).max():.1g}: rescale them")
     return values, labels, tuple(map(str, columns))
 
 
 def read_values(labels: NDArray[Any], what: str) -> Floats:
     """Labels of a regression as float64."""
     if labels.dtype.kind not in "biuf":
-        raise InputError(f"the labels are not numbers: {what} needs numbers.")
+        raise InputError(f"the labels are not numbers: {what} needs numbers")
     values = labels.astype(np.float64)
     if np.abs(values).max() > LARGEST:
-        raise InputError(f"the labels reach {np.abs(values).max():.1g}: rescale them.")
+        raise InputError(f"the labels reach {np.abs(values).max():.1g}: rescale them")
     return values
 
 
@@ -161,7 +161,7 @@ def read_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
     """The classes in rising order, two at least, and the position of each label among them."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise InputError("all records have the same label: give records of two classes.")
+        raise InputError("all records have the same label: give records of two classes")
     return classes, codes.astype(np.intp)
 
 
@@ -181,13 +181,13 @@ def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int
     remedy = "set l2 > 0, drop columns or take fewer components"
     if size < count:
         raise InputError(
-            f"{size} records can't settle {count} parameters without a penalty: {remedy}, or make training sets larger."
+            f"{size} records can't settle {count} parameters without a penalty: {remedy}, or make training sets larger"
         )
     names = [*(columns or range(count - intercept)), *([INTERCEPT] if intercept else [])]
     if len(dependent := _dependent(X, intercept)):
         raise InputError(
             f"columns {list_names([names[column] for column in dependent])} are combinations of the others, "
-            f"so that no solution is unique without a penalty: {remedy}."
+            f"so that no solution is unique without a penalty: {remedy}"
         )
 
 
@@ -208,6 +208,4 @@ def _dependent(X: Floats, intercept: bool) -> NDArray[np.intp]:
 def no_solution(bad: int, total: int, why: str, l2: float) -> InputError:
     """Say that some training sets have no unique solution, and what helps."""
     remedy = "use l2 > 0" if l2 == 0 else f"raise l2, which is {l2:g}"
-    return InputError(
-        f"{bad} of {total} training sets tried have no unique solution ({why}): {remedy}, or larger sets."
-    )
+    return InputError(f"{bad} of {total} training sets tried have no unique solution ({why}): {remedy}, or larger sets")

@@ -76,7 +76,7 @@ class Logistic(Linear):
         if len(classes) > 2:
             raise InputError(
                 f"logistic regression here tells two classes apart, and the data have {len(classes)}: "
-                "use scikit-learn's LogisticRegression as the learner, or merge classes."
+                "use scikit-learn's LogisticRegression as the learner, or merge classes"
             )
         learner = replace(self, columns=columns, classes=tuple(classes.tolist()))
         return learner, with_ones(features, self.intercept), codes

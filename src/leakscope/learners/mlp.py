@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.core.threads import one_thread
 from leakscope.learners.linear import check_size, read_classes, read_records, read_values
 
@@ -114,7 +115,7 @@ class MLP:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
+                raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}")
         for name in ("steps", "batch"):
             check_count(name, getattr(self, name))
         check_number("l2", self.l2, least=0)
@@ -148,7 +149,7 @@ class MLP:
         >>> learner.classes, y
         (2, array([1, 0, 1]))
         """
-        _import_torch()
+        import_torch()
         table, labels, _ = read_records(X, y, "a network")
         _check_range(table, "features")
         known = replace(self, inputs=table.shape[1], classes=None)
@@ -189,7 +190,7 @@ class MLP:
         records, targets = np.array(X, np.float32), self._targets(y)
         sizes = [len(drawn) for drawn in indices]
         if 0 in sizes:
-            raise InputError("a training set is empty: a network needs 1 record or more.")
+            raise InputError("a training set is empty: a network needs 1 record or more")
         models: list[Weights] = [np.empty(0, np.float32)] * len(sizes)
         for size in set(sizes):
             alike = [model for model, other in enumerate(sizes) if other == size]
@@ -248,7 +249,7 @@ class MLP:
         if self.task == "regression":
             return 1
         if self.classes is None:
-            raise InputError("the number of classes is not known: use the learner that prepare(X, y) gives.")
+            raise InputError("the number of classes is not known: use the learner that prepare(X, y) gives")
         return self.classes - 1
 
     def _shapes(self, inputs: int) -> list[Shape]:
@@ -259,7 +260,7 @@ class MLP:
         if model.shape != (needed,):
             raise InputError(
                 f"for records of {inputs} columns this network has parameters of shape ({needed},), not {model.shape}: "
-                "give the columns that it was trained on."
+                "give the columns that it was trained on"
             )
 
     def _targets(self, y: NDArray[Any]) -> NDArray[np.float32]:
@@ -276,7 +277,7 @@ class MLP:
         rngs: Sequence[np.random.Generator],
     ) -> NDArray[np.float32]:
         """Train networks on training sets of one size; one row of parameters each."""
-        torch = _import_torch()
+        torch = import_torch()
         shapes = self._shapes(records.shape[1])
         even = [(_even(inputs), _even(outputs)) for inputs, outputs in shapes]
         used = _used(shapes, even)
@@ -298,7 +299,7 @@ class MLP:
 
     def _backpropagate(self, stack: "_Stack", x: Any, target: Any) -> None:
         """Write the gradient of the mean loss of each network's own batch into the stack."""
-        torch = _import_torch()
+        torch = import_torch()
         activities = [x]
         for number, (weights, bias) in enumerate(stack.layers, start=1):
             activity = torch.baddbmm(bias, activities[-1], weights)
@@ -323,7 +324,7 @@ class MLP:
         """Derivative of the loss of each record by its outputs."""
         if self.task == "regression":
             return (outputs - target).mul_(2)
-        torch = _import_torch()
+        torch = import_torch()
         with_first = torch.nn.functional.pad(outputs, (1, 0))  # the log-odds of the first class against itself are 0
         return torch.softmax(with_first, 2)[:, :, 1:] - target
 
@@ -338,7 +339,7 @@ class _Stack:
     """
 
     def __init__(self, start: NDArray[np.float32], shapes: list[Shape]) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         self.networks, self.shapes = len(start), shapes
         numbers = -(-start.size // ALIGNED) * ALIGNED
         # allocated one by one: each begins on a boundary, and so does every matrix in it
@@ -360,7 +361,7 @@ class _Stack:
 
     def step(self, optimizer: str, number: int, rate: float, l2: float) -> None:
         """Go one step down the gradient, to which that of the penalty is added first."""
-        torch = _import_torch()
+        torch = import_torch()
         state = [self.values], [self.gradient], [self.mean], [self.square]
         settings = {"lr": rate, "weight_decay": 2 * l2, "eps": TINY, "maximize": False}
         count = [torch.tensor(float(number))]
@@ -383,7 +384,7 @@ def _fill(stack: Any, rows: int, columns: int) -> Any:
     """Append zeros up to so many rows and columns."""
     if stack.shape[1:] == (rows, columns):
         return stack
-    return _import_torch().nn.functional.pad(stack, (0, columns - stack.shape[2], 0, rows - stack.shape[1]))
+    return import_torch().nn.functional.pad(stack, (0, columns - stack.shape[2], 0, rows - stack.shape[1]))
 
 
 def _used(shapes: list[Shape], filled: list[Shape]) -> Indices:
@@ -431,22 +432,14 @@ def _size(shape: Shape) -> int:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("training networks", "torch") from None
-    return torch
-
-
 def _check_finite(models: list[Weights]) -> None:
     diverged = sum(not np.isfinite(model).all() for model in models)
     if diverged:
         raise InputError(
-            f"the training of {diverged} of {len(models)} networks diverged: lower rate, or standardise X and y."
+            f"the training of {diverged} of {len(models)} networks diverged: lower rate, or standardise X and y"
         )
 
 
 def _check_range(values: Floats, what: str) -> None:
     if (largest := np.abs(values).max()) > LARGEST:
-        raise InputError(f"the {what} reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
+        raise InputError(f"the {what} reach {largest:.1g}, too large for 32-bit arithmetic: rescale them")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.learners.least_squares import Swaps, solve_sets
+from leakscope.learners.least_squares import SwapSolver, solve_sets
 from leakscope.learners.linear import Linear, Solver, read_records, read_values, with_ones
 from leakscope.models.model import Task
 
@@ -96,7 +96,7 @@ class Ridge(Linear):
         >>> np.hstack(swapped([0, 3]))[:, :, 0]  # the mean of records 0 and 1, or 1 and 2; of 0 and 3, or 0 and 1
         array([[0.5, 1.5], [4.5, 0.5]])
         """
-        return Swaps(np.column_stack([X, y]), sets, spare, self.l2).models
+        return SwapSolver(np.column_stack([X, y]), sets, spare, self.l2).models
 
     def losses(self, model: Floats, X: Floats, y: Floats) -> Floats:
         """Squared error of each record."""

@@ -53,7 +53,7 @@ class Layout:
             if X.shape[1] != 1:
                 raise InputError(
                     f"the model takes one text per record, and the data have {X.shape[1]} columns: pass the column of "
-                    "texts alone (--drop leaves columns out)."
+                    "texts alone (--drop leaves columns out)"
                 )
             return X.iloc[:, 0] if isinstance(X, pd.DataFrame) else X[:, 0]
         if self.width is None:
@@ -62,7 +62,7 @@ class Layout:
         if width != self.width:
             raise InputError(
                 f"the model was trained on {self.width} columns, and the data have {width or f'shape {X.shape}'}: "
-                "pass the columns that it was trained on, in the same order."
+                "pass the columns that it was trained on, in the same order"
             )
         if self.columns is not None:
             return pd.DataFrame(X, columns=list(self.columns))
@@ -73,7 +73,7 @@ def pick_columns(X: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
     """Columns by name, or by the name that LightGBM makes of it: a space becomes an underscore."""
     known = {str(name).replace(" ", "_"): name for name in X.columns} | {name: name for name in X.columns}
     if lacking := [name for name in columns if name not in known]:
-        raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}.")
+        raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}")
     return X[[known[name] for name in columns]].set_axis(list(columns), axis="columns")
 
 
@@ -117,7 +117,7 @@ def estimator_task(estimator: Any) -> Task:
     except AttributeError:  # an estimator from elsewhere that doesn't say what it is
         pass
     name = type(estimator).__name__
-    raise InputError(f"{name} is {kind}: pass a classifier, a regressor, or a callable that returns probabilities.")
+    raise InputError(f"{name} is {kind}: pass a classifier, a regressor, or a callable that returns probabilities")
 
 
 def estimator_model(estimator: Any) -> Model:
@@ -130,7 +130,7 @@ def estimator_model(estimator: Any) -> Model:
         classes = getattr(estimator, "classes_", None)
         if classes is None or isinstance(classes, list) or np.ndim(classes) != 1:
             raise InputError(
-                f"{name} has several outputs or no classes_: models with one label per record can be audited."
+                f"{name} has several outputs or no classes_: models with one label per record can be audited"
             )
         classes = np.asarray(classes)
     gives_probabilities = classes is not None and hasattr(estimator, "predict_proba")
@@ -182,7 +182,7 @@ def _check_fitted(estimator: Any, name: str) -> None:
         if not hasattr(estimator, "classes_"):  # others' estimators may not keep to scikit-learn's way of saying so
             check_is_fitted(estimator)
     except NotFittedError as error:
-        raise InputError(f"{name} is not fitted: call its fit with the training set first.") from cause(error)
+        raise InputError(f"{name} is not fitted: call its fit with the training set first") from cause(error)
 
 
 # --- callables and torch ----------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], A
     )
     if isinstance(model, str | Path):
         advice = "what leakscope.load_model(path) gives for a model file"
-    raise InputError(f"a {type(model).__name__} is not a model: pass {advice}.")
+    raise InputError(f"a {type(model).__name__} is not a model: pass {advice}")
 
 
 def function_model(
@@ -235,7 +235,7 @@ def output_columns(raw: Any, records: int, name: str) -> NDArray[np.float64]:
     """Outputs of a callable as they are, in columns."""
     values = check_rows(as_array(raw), records, name)
     if values.ndim > 2:
-        raise InputError(f"{name} gives outputs of shape {values.shape}: return one row of probabilities per record.")
+        raise InputError(f"{name} gives outputs of shape {values.shape}: return one row of probabilities per record")
     return values.reshape(records, -1)
 
 
@@ -248,7 +248,7 @@ def infer_task(labels: list[NDArray[Any]], columns: int) -> Task:
     if columns > 1:
         return "classification"
     raise InputError(
-        'the labels are whole numbers stored as floats: say task="classification" or task="regression" (--task).'
+        'the labels are whole numbers stored as floats: say task="classification" or task="regression" (--task)'
     )
 
 
@@ -259,13 +259,13 @@ def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDA
     if one and classes is None and len(known) > 2:
         raise InputError(
             f"the model gives one number per record, and the training set has {len(known)} different labels: "
-            'return a column of probabilities per class, or say task="regression" (--task) where the labels are values.'
+            'return a column of probabilities per class, or say task="regression" (--task) where the labels are values'
         )
     if classes is not None:
         known = _distinct(np.asarray(classes))
         if len(known) != columns:
             raise InputError(
-                f"classes= names {len(known)} classes, but the model gives {columns} columns: name one each."
+                f"classes= names {len(known)} classes, but the model gives {columns} columns: name one each"
             )
         return known
     if all(y.dtype.kind in "iuf" and (y == np.floor(y)).all() and y.min() >= 0 and y.max() < columns for y in labels):
@@ -273,7 +273,7 @@ def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDA
     if len(known) != columns:
         raise InputError(
             f"the model gives {columns} columns and the training set has {len(known)} different labels: "
-            "pass classes= with the labels in the order of the columns."
+            "pass classes= with the labels in the order of the columns"
         )
     return known
 
@@ -283,7 +283,7 @@ def checked(model: Model) -> Model:
     if isinstance(model.predict, Aligned | EstimatorOutputs | FunctionOutputs):
         return model
     if (model.task == "classification") != (model.classes is not None):
-        raise InputError(f"{model.name} must have classes if it is a classification model, and None for regression.")
+        raise InputError(f"{model.name} must have classes if it is a classification model, and None for regression")
     classes = None if model.classes is None else _distinct(model.classes)
     return replace(model, classes=classes, predict=FunctionOutputs(model.predict, model.name, classes, "probabilities"))
 
@@ -292,7 +292,7 @@ def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(pd.unique(classes)) != len(classes):
         raise InputError(
             f"classes must be a list of different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
-            "different."
+            "different"
         )
     return classes
 
@@ -335,7 +335,7 @@ class TorchCall:
         embeds = any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.module.modules())
         table = as_matrix(X)
         if table.dtype.kind not in "biuf":
-            raise InputError("a torch module takes numbers, and the data hold text: encode its columns first.")
+            raise InputError("a torch module takes numbers, and the data hold text: encode its columns first")
         keep = embeds and table.dtype.kind in "iu"
         dtype = torch.int64 if keep else parameter.dtype
         batches = []
@@ -346,7 +346,7 @@ class TorchCall:
                 if not isinstance(batch, torch.Tensor):
                     raise InputError(
                         f"{type(self.module).__name__} returns a {type(batch).__name__}: "
-                        "wrap it in a module that returns one tensor."
+                        "wrap it in a module that returns one tensor"
                     )
                 batches.append(batch.to(device="cpu", dtype=torch.float64).numpy())
         return np.concatenate(batches)
@@ -404,6 +404,6 @@ def torch_outputs(module: Any, raw: NDArray[np.float64]) -> Outputs:
     if inside and (raw.ndim == 1 or raw.shape[1] == 1 or np.allclose(raw.sum(axis=1), 1, atol=1e-3)):
         raise InputError(
             f"the outputs of {type(module).__name__} look like probabilities but its last layer is {layer}: "
-            'say what they are with outputs="probabilities" or outputs="logits".'
+            'say what they are with outputs="probabilities" or outputs="logits"'
         )
     return "logits"

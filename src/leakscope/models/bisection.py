@@ -38,7 +38,7 @@ def failing_cell(predict: Callable[[Any], Any], X: Any) -> FailingCell | None:
     >>> failing_cell(lambda X: 1 / np.array([float(text) for text in X["age"]]), pd.DataFrame({"age": ["4", "2", "?"]}))
     FailingCell(row=2, column='age')
     """
-    asked = _Asked(predict)
+    asked = _CountedPredict(predict)
     try:
         row = _first_failing(lambda start, stop: asked.fails(take_rows(X, slice(start, stop))), len(X))
         if row is None or not asked.fails(take_rows(X, slice(row, row + 1))):
@@ -54,7 +54,7 @@ class _TooManyCallsError(Exception):
 
 
 @dataclass
-class _Asked:
+class _CountedPredict:
     """A model and how often it was asked."""
 
     predict: Callable[[Any], Any]
@@ -85,7 +85,7 @@ def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
     return fewest - 1 if most else None
 
 
-def _column(asked: _Asked, X: Any, row: int, works: int) -> Any:
+def _column(asked: _CountedPredict, X: Any, row: int, works: int) -> Any:
     """First column whose value makes the row fail, where all columns after it have the values of a row that works."""
     if not isinstance(X, pd.DataFrame) and X.ndim != 2:
         return None

@@ -63,7 +63,7 @@ def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[n
             hint = f" (these labels are {kinds[0]} and the model's are {kinds[1]}: convert them)"
         raise InputError(
             f"{where} has labels that the model never saw, in {int(unknown.sum())} of {len(y)} records, the first in "
-            f"{row_name(int(unknown.argmax()))}; the model knows {len(classes)} classes{hint}."
+            f"{row_name(int(unknown.argmax()))}; the model knows {len(classes)} classes{hint}"
         )
     return codes
 
@@ -82,11 +82,11 @@ def check_values(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float
         values = values[:, 0]
     if values.ndim != 1:
         raise InputError(
-            f"{name} predicts {values.shape[1:]} values per record: models with several outputs can't be audited."
+            f"{name} predicts {values.shape[1:]} values per record: models with several outputs can't be audited"
         )
     if not np.isfinite(values).all():
         raise InputError(
-            f"{name} predicts {int((~np.isfinite(values)).sum())} values that are not finite: check the model."
+            f"{name} predicts {int((~np.isfinite(values)).sum())} values that are not finite: check the model"
         )
     return values
 
@@ -102,7 +102,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
         columns = np.hstack([1 - columns, columns])
     if columns.ndim != 2 or columns.shape[1] != classes:
         raise InputError(
-            f"{name} gives outputs of shape {columns.shape} for {classes} classes: it must give one column per class."
+            f"{name} gives outputs of shape {columns.shape} for {classes} classes: it must give one column per class"
         )
     with np.errstate(invalid="ignore"):
         sums = columns.sum(axis=1)
@@ -111,7 +111,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
         raise InputError(
             f"the outputs of {name} are not probabilities: they range from {columns.min():.3g} to {columns.max():.3g} "
             f"and row sums range from {sums.min():.3g} to {sums.max():.3g}; apply a softmax or say what they are with "
-            'outputs="logits", outputs="log-probabilities" or task="regression" (--outputs, --task).'
+            'outputs="logits", outputs="log-probabilities" or task="regression" (--outputs, --task)'
         )
     columns = np.clip(columns, 0.0, 1.0)
     sums = columns.sum(axis=1, keepdims=True)
@@ -123,10 +123,10 @@ def check_rows(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float64
     try:
         values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} gives outputs that are not numbers: return one array of numbers.") from cause(error)
+        raise InputError(f"{name} gives outputs that are not numbers: return one array of numbers") from cause(error)
     if values.ndim == 0 or len(values) != records:
         raise InputError(
-            f"{name} gives outputs of shape {values.shape} for {records} records: return one row per record."
+            f"{name} gives outputs of shape {values.shape} for {records} records: return one row per record"
         )
     return values
 

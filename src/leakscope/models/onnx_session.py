@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.errors import MissingExtraError
+from leakscope.core.extras import import_extra
 
 TYPES = {"float": np.float32, "double": np.float64, "string": str, "bool": np.bool_, "float16": np.float16}
 
 
 def import_onnxruntime() -> Any:
     """Return the package, or say how to install it."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError("reading an ONNX file", "onnx") from error
-    return onnxruntime
+    return import_extra("onnxruntime", "reading an ONNX file", "onnx")
 
 
 def open_session(content: bytes, folder: Path, threads: int = 0) -> Any:

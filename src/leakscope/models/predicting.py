@@ -44,7 +44,7 @@ def predict_in_blocks(
     slice(2, 3, None) [6.]
     """
     step = min(block, model.block or block)
-    asked = Asked(X, where, places, model.block is None)
+    asked = PredictionRequest(X, where, places, model.block is None)
     for start in range(0, len(X), step):
         rows = slice(start, min(start + step, len(X)))
         yield rows, asked.attempt(model.predict, model.name, rows)
@@ -53,7 +53,7 @@ def predict_in_blocks(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionRequest:
     """Records that a model is asked about: their name in a message, and what is known of where they stand."""
 
     X: Any
@@ -74,7 +74,7 @@ class Asked:
                 bad = next(values for values in bad_values(self.X) if values.kind == causes[0])
                 raise InputError(
                     f"{name} can't take {bad.kind} values, and {self.where} has them in {bad.rows.sum()} of {len(self.X)} "
-                    f"records, in columns {list_names(bad.columns)}: fill or drop them, or add an imputer to the pipeline."
+                    f"records, in columns {list_names(bad.columns)}: fill or drop them, or add an imputer to the pipeline"
                 ) from cause(error)
             if isinstance(error, InputError):
                 raise
@@ -83,7 +83,7 @@ class Asked:
             place = "" if found is None else self._place(found, rows)
             raise InputError(
                 f"{name} fails to predict {self.where}: {describe(error)}{place}{about_texts(part, error)}"
-                f"{_about_categories(error)}."
+                f"{_about_categories(error)}"
             ) from cause(error)
 
     def _place(self, found: FailingCell, rows: Any) -> str:

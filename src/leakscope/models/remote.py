@@ -100,7 +100,7 @@ def remote_model(
     Traceback (most recent call last):
     leakscope.core.errors.InputError: 'models.example' is not the address of a model: write http://HOST:PORT/PATH or https://…
     """
-    return RemoteModel(url, Settings(batch, rate, retries, timeout, encode, decode), headers)
+    return RemoteModel(url, RemoteSettings(batch, rate, retries, timeout, encode, decode), headers)
 
 
 def is_address(text: object) -> bool:
@@ -131,7 +131,7 @@ class _PassingError(Exception):
 
 
 @dataclass(frozen=True)
-class Settings:
+class RemoteSettings:
     """How an endpoint is asked: see `remote_model`."""
 
     batch: int
@@ -157,7 +157,7 @@ class RemoteModel:
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
     def __init__(
-        self, url: str, settings: Settings, headers: Mapping[str, str] | None, lost_headers: bool = False
+        self, url: str, settings: RemoteSettings, headers: Mapping[str, str] | None, lost_headers: bool = False
     ) -> None:
         self.settings, self._url, self._headers = settings, url, _check_headers(headers)
         self._has_headers, self._lost_headers = bool(headers), lost_headers

@@ -49,16 +49,16 @@ from leakscope.models.adapters import (
 )
 from leakscope.models.files import OnnxModel
 from leakscope.models.model import Model, Outputs, Task, align, label_codes
-from leakscope.models.predicting import Asked, about_texts, predict_in_blocks, probe
+from leakscope.models.predicting import PredictionRequest, about_texts, predict_in_blocks, probe
 
-__all__ = ["Learner", "Model", "Records", "Target", "Task", "make_target", "predict_in_blocks"]
+__all__ = ["Model", "Records", "Target", "Task", "TrainingRecipe", "make_target", "predict_in_blocks"]
 
 #: Standard deviation of regression labels up to which squared errors and their variance neither overflow nor underflow.
 LARGEST_SPREAD = 1e50
 
 
 @dataclass(frozen=True, eq=False)
-class Learner:
+class TrainingRecipe:
     """How to train the model again: ``fit(X, y, rng)`` gives a new `Model` with the target's classes.
 
     ``y`` holds int64 positions in the classes, or float64 values. Equal keys mean equal learners: a cache relies on it.
@@ -76,7 +76,7 @@ class Target:
     model: Model
     members: Records
     nonmembers: Records
-    learner: Learner | None = None
+    learner: TrainingRecipe | None = None
     warnings: tuple[Caveat, ...] = ()
 
 
@@ -147,7 +147,7 @@ def make_target(
         other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
     )
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
-        asked = Asked(records.X, where, records.places, adapted.block is None)
+        asked = PredictionRequest(records.X, where, records.places, adapted.block is None)
         asked.attempt(adapted.predict, adapted.name, probe(records.X))
     learner, why_not = _learner(model, adapted, fit)
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
@@ -161,20 +161,20 @@ def _adapt(
 ) -> Model:
     """Any model as a `Model`, its task, classes and kind of outputs settled."""
     if task not in (None, *get_args(Task)):
-        raise InputError(f"task={task!r} is not known: say one of {list_names(get_args(Task))}.")
+        raise InputError(f"task={task!r} is not known: say one of {list_names(get_args(Task))}")
     if outputs not in (None, *get_args(Outputs)):
-        raise InputError(f"outputs={outputs!r} is not known: say one of {list_names(get_args(Outputs))}.")
+        raise InputError(f"outputs={outputs!r} is not known: say one of {list_names(get_args(Outputs))}")
     if isinstance(model, type):
-        raise InputError(f"{model.__name__} is a class: pass a fitted model made from it.")
+        raise InputError(f"{model.__name__} is a class: pass a fitted model made from it")
     if isinstance(model, Model) or is_estimator(model):
         if classes is not None or outputs is not None:
-            raise InputError("classes= and outputs= are for torch modules and callables: this model says both itself.")
+            raise InputError("classes= and outputs= are for torch modules and callables: this model says both itself")
         adapted = checked(model) if isinstance(model, Model) else estimator_model(model)
         if task not in (None, adapted.task):
-            raise InputError(f"{adapted.name} is a {adapted.task} model: leave task= out.")
+            raise InputError(f"{adapted.name} is a {adapted.task} model: leave task= out")
         return adapted
     call, name = as_function(model)
-    asked = Asked(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
+    asked = PredictionRequest(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
     raw = asked.attempt(lambda part: output_columns(call(part), len(part), name), name, probe(X))
     if isinstance(model, OnnxModel):  # the file may name its task and, once it has predicted, its classes
         task = task or model.task
@@ -212,13 +212,13 @@ def _targets(model: Model, y: NDArray[Any], where: str) -> NDArray[Any]:
         except (TypeError, ValueError) as error:
             row = next(number for number, label in enumerate(y) if not _is_number(label))
             raise InputError(
-                f"{where} has labels that are not numbers, the first in {row_name(row)}: regression needs numbers."
+                f"{where} has labels that are not numbers, the first in {row_name(row)}: regression needs numbers"
             ) from cause(error)
         _check_range(values, where)
         return values
     codes = label_codes(model.classes, y, where)
     if len(np.unique(codes)) < 2:
-        raise InputError(f"{where} has one label only: give records of at least two classes.")
+        raise InputError(f"{where} has one label only: give records of at least two classes")
     return codes
 
 
@@ -262,7 +262,7 @@ class EstimatorFit:
             name = estimator_name(estimator)
             raise InputError(
                 f"{name} can't be trained again on {len(y)} records: {describe(error)}"
-                f"{about_texts(X, error) or ' (fit= can say how it is trained)'}."
+                f"{about_texts(X, error) or ' (fit= can say how it is trained)'}"
             ) from cause(error)
         return align(estimator_model(estimator), self.classes)
 
@@ -291,7 +291,7 @@ class FunctionFit:
                 with seeded_numpy(rng.spawn(1)[0]):
                     trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
             except Exception as error:
-                raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}.") from cause(error)
+                raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}") from cause(error)
         if isinstance(trained, Model):
             model = checked(trained)
         elif is_estimator(trained):
@@ -299,7 +299,7 @@ class FunctionFit:
         else:
             model = function_model(trained, self.task, self.classes, self.outputs, one_thread=True)
         if model.task != self.task:
-            raise InputError(f"fit returned a {model.task} model for a {self.task} target: return the same kind.")
+            raise InputError(f"fit returned a {model.task} model for a {self.task} target: return the same kind")
         return align(model, self.classes)
 
 
@@ -314,14 +314,14 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list[Caveat]]:
+def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | None, list[Caveat]]:
     """How to train the model again, or nothing and why not."""
     if fit is not None:
         if not callable(fit):
-            raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model.")
+            raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model")
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
         recipe = FunctionFit(fit, adapted.task, adapted.classes, outputs, is_torch_module(model))
-        return Learner(adapted.name, recipe, _key(replace(recipe, fit=getattr(fit, "key", fit)))), []
+        return TrainingRecipe(adapted.name, recipe, _key(replace(recipe, fit=getattr(fit, "key", fit)))), []
     if not is_estimator(model):
         return None, []
     from sklearn.base import clone
@@ -333,7 +333,7 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
     again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
-    return Learner(adapted.name, again, _key(again)), []
+    return TrainingRecipe(adapted.name, again, _key(again)), []
 
 
 def _key(*recipe: Any) -> str:

@@ -51,7 +51,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Job:
+class TrialTask:
     """What the child does: the kind of the file, its path for messages, and the types that are trusted."""
 
     kind: Kind
@@ -63,7 +63,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """How the child ended: its exit code, or minus the signal's number, and what it said."""
 
     code: int
@@ -108,7 +108,7 @@ def try_model(path: Path, kind: Kind, content: bytes, trust: Sequence[str] = ())
     >>> try_model(pathlib.Path("model.skops"), "skops", skops.io.dumps(model))
     """
     limits = limits_for(len(content))
-    job = Job(kind, str(path), tuple(trust), limits.seconds, limits.memory, os.getpid())
+    job = TrialTask(kind, str(path), tuple(trust), limits.seconds, limits.memory, os.getpid())
     outcome = None
     if kind == "skops" and hasattr(os, "fork"):
         import skops.io  # noqa: F401  # before the fork, so that the child has it
@@ -119,7 +119,7 @@ def try_model(path: Path, kind: Kind, content: bytes, trust: Sequence[str] = ())
     _judge(path, outcome, limits)
 
 
-def _judge(path: Path, outcome: Outcome, limits: Limits) -> None:
+def _judge(path: Path, outcome: TrialOutcome, limits: Limits) -> None:
     """Raise one sentence unless the child ended well and refused nothing."""
     late = [-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name)]
     if outcome.code == 0 and outcome.said:
@@ -145,9 +145,9 @@ def _judge(path: Path, outcome: Outcome, limits: Limits) -> None:
 # --- the parent's side ------------------------------------------------------------------------------------------------
 
 
-def _run_forked(job: Job, content: bytes) -> Outcome:
+def _run_forked(job: TrialTask, content: bytes) -> TrialOutcome:
     """Run the job in a copy of this process, with a third of the time: a new interpreter may follow."""
-    job = Job(**{**asdict(job), "seconds": job.seconds / 3})
+    job = TrialTask(**{**asdict(job), "seconds": job.seconds / 3})
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: see the module's docstring
@@ -160,7 +160,7 @@ def _run_forked(job: Job, content: bytes) -> Outcome:
     finally:
         os.close(reading)
         status = _end(child)
-    return Outcome(os.waitstatus_to_exitcode(status), said)
+    return TrialOutcome(os.waitstatus_to_exitcode(status), said)
 
 
 def _read_all(reading: int, deadline: float) -> str:
@@ -195,7 +195,7 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _run_fresh(job: Job, content: bytes) -> Outcome:
+def _run_fresh(job: TrialTask, content: bytes) -> TrialOutcome:
     """Run the job in a new interpreter."""
     header = json.dumps({**asdict(job), "modules": sys.path}).encode() + b"\n"
     process = subprocess.Popen(
@@ -208,18 +208,18 @@ def _run_fresh(job: Job, content: bytes) -> Outcome:
     try:
         said, _ = process.communicate(header + content, timeout=START + job.seconds + 5)
     except subprocess.TimeoutExpired:
-        return Outcome(-getattr(signal, "SIGALRM", 14), "")
+        return TrialOutcome(-getattr(signal, "SIGALRM", 14), "")
     finally:
         process.kill()
         process.wait()
         _kill_group(process.pid)
-    return Outcome(process.returncode, said.decode(errors="replace"))
+    return TrialOutcome(process.returncode, said.decode(errors="replace"))
 
 
 # --- the child's side -------------------------------------------------------------------------------------------------
 
 
-def _be_child(job: Job, content: bytes, writing: int) -> NoReturn:
+def _be_child(job: TrialTask, content: bytes, writing: int) -> NoReturn:
     """Run the job in a forked child and end; nothing of the parent's cleaning up must run here."""
     code = 1
     try:
@@ -244,10 +244,10 @@ def answer_parent(job: dict[str, Any]) -> NoReturn:
     content = sys.stdin.buffer.read()
     writing = os.dup(1)
     os.dup2(2, 1)
-    os._exit(_run(Job(**{**job, "trust": tuple(job["trust"])}), content, writing))
+    os._exit(_run(TrialTask(**{**job, "trust": tuple(job["trust"])}), content, writing))
 
 
-def _run(job: Job, content: bytes, writing: int) -> int:
+def _run(job: TrialTask, content: bytes, writing: int) -> int:
     """Try the model under the limits, write the refusal if there is one, and return the exit code."""
     warnings.simplefilter("ignore")
     if job.kind == "onnx":
@@ -263,7 +263,7 @@ def _run(job: Job, content: bytes, writing: int) -> int:
     return 0
 
 
-def _confine(job: Job) -> None:
+def _confine(job: TrialTask) -> None:
     """Set the limits of this process; it writes no files and ends with its parent."""
     if sys.platform == "linux":
         import ctypes
@@ -290,7 +290,7 @@ def _confine(job: Job) -> None:
             resource.setrlimit(kind, (value, value))
 
 
-def _try_skops(job: Job, content: bytes) -> str:
+def _try_skops(job: TrialTask, content: bytes) -> str:
     """Load, check and predict; return why the file is refused, or nothing."""
     from leakscope.core.threads import one_thread
     from leakscope.models.files import load_skops
@@ -338,7 +338,7 @@ def _predict(model: Any, records: Any) -> None:
             continue
 
 
-def _try_onnx(job: Job, content: bytes) -> str:
+def _try_onnx(job: TrialTask, content: bytes) -> str:
     """Open a session and predict; return why the file is refused, or nothing."""
     from leakscope.models.onnx_session import generated_input, open_session
 

@@ -22,13 +22,13 @@ from leakscope.data import datasets
 from leakscope.papers import finished
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
-from leakscope.worlds.training import Progress
+from leakscope.worlds import Progress
 
 __all__ = ["Reproduction", "reproduce", "reproductions"]
 
 
 def reproductions() -> dict[str, ModuleType]:
-    """The reproductions by id, each the module that holds it.
+    """Give the reproductions by id, each the module that defines it.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def reproduce(
     work = Work(module, module.QUICK if quick else module.FULL, seed, progress, workers, cache)
     if cache is None:
         return _run(work, quick, synthetic)[0]
-    entry = finished.Entry.of(
+    entry = finished.FinishedResult.of(
         Path(cache), name, {**work.settings, "quick": quick, "seed": seed, "synthetic": synthetic}
     )
     if (kept := entry.load()) is not None:

@@ -53,7 +53,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-class Case(NamedTuple):
+class SweepSetting(NamedTuple):
     """One point of a sweep: ``place`` on the axis, and what is trained and released there."""
 
     place: float
@@ -63,7 +63,7 @@ class Case(NamedTuple):
     features: int = 5
 
 
-class Effort(NamedTuple):
+class SweepEffort(NamedTuple):
     """How much is drawn and trained for each point, and where the leakage is measured."""
 
     records: int
@@ -73,11 +73,11 @@ class Effort(NamedTuple):
 
     @property
     def seen(self) -> str:
-        """What the adversary of the leakage sees."""
+        """Name what the adversary of the leakage sees."""
         return "parameters" if self.space == "parameters" else "output at the record"
 
 
-class Point(NamedTuple):
+class SweepPoint(NamedTuple):
     """What was measured at one point; what could not be is None, and ``note`` says why."""
 
     leakage: Any = None
@@ -86,19 +86,19 @@ class Point(NamedTuple):
     note: str = ""
 
     def box(self) -> tuple[float, ...] | None:
-        """Minimum, quartiles and maximum of the advantage over models, as the paper defines it: 2P − 1 without its sign."""
+        """Give minimum, quartiles and maximum of the advantage over models, as the paper defines it: 2P − 1 without its sign."""
         if self.experiment is None:
             return None
         sizes = np.abs(self.experiment.advantages)
         return float(sizes.min()), *self.experiment.quartiles(), float(sizes.max())
 
-    def adversaries(self) -> list[Estimate | None]:
-        """What each adversary achieves: likelihood ratio, threshold, fixed threshold."""
+    def attacks(self) -> list[Estimate | None]:
+        """Give the advantage of each adversary of the paper: likelihood ratio, threshold, fixed threshold."""
         found = (getattr(self.leakage, "attack", None), getattr(self.experiment, "advantage", None))
         return [*found, self.fixed]
 
     def cells(self) -> list[Cell]:
-        """The row of `COLUMNS`."""
+        """Give the row of `COLUMNS`."""
         leakage, experiment = self.leakage, self.experiment
         found = [getattr(leakage, name, None) for name in ("rho_kl", "rho_kl_median", "rho_mi", "advantage_bound")]
         rho, median, mutual, bound = found
@@ -111,15 +111,15 @@ class Point(NamedTuple):
 
 
 def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
+    """Load Load Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
     from leakscope.data import datasets
 
     data = datasets.load("adult", preparation="codes", components=features)
     return np.asarray(data.X, np.float64), data.y
 
 
-def measure(work: Work, cases: Sequence[Case], effort: Effort) -> list[Point]:
-    """Leakage and membership experiment at every point; refused where nothing can be measured at any of them."""
+def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> list[SweepPoint]:
+    """Measure leakage and membership experiment at every point; raise an error where no point can be measured."""
     X, y = adult(max(case.features for case in cases))
     points = []
     for number, case in enumerate(cases, start=1):
@@ -130,8 +130,10 @@ def measure(work: Work, cases: Sequence[Case], effort: Effort) -> list[Point]:
     return points
 
 
-def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], effort: Effort) -> Point:
-    """One point. A refusal becomes a note: other points may be measured."""
+def _measure(
+    work: Work, case: SweepSetting, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort
+) -> SweepPoint:
+    """Measure one point. An input error becomes a note: other points may be measured."""
     from leakscope.evaluation.membership_experiment import membership_experiment
     from leakscope.studies.leakage import membership_leakage
 
@@ -150,16 +152,16 @@ def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], ef
         with tempfile.TemporaryDirectory() if work.cache is None else nullcontext(work.cache) as folder:
             shared |= {"models": effort.models, "cache": folder}
             experiment = membership_experiment(case.learner, X, y, **shared)
-            fixed = membership_experiment(case.learner, X, y, adversary="fixed threshold", **shared).advantage
+            fixed = membership_experiment(case.learner, X, y, attack="fixed threshold", **shared).advantage
     except InputError as refusal:
         notes.append(str(refusal))
-    return Point(leakage, experiment, fixed, "; ".join(dict.fromkeys(notes)))
+    return SweepPoint(leakage, experiment, fixed, "; ".join(dict.fromkeys(notes)))
 
 
 def sweep(
     work: Work,
-    cases: Sequence[Case],
-    effort: Effort,
+    cases: Sequence[SweepSetting],
+    effort: SweepEffort,
     settings: dict[str, Any],
     *,
     axis: str,
@@ -187,7 +189,7 @@ def sweep(
     )
 
 
-def _series(cases: Sequence[Case], points: Sequence[Point], symbol: str) -> dict[str, Series]:
+def _series(cases: Sequence[SweepSetting], points: Sequence[SweepPoint], symbol: str) -> dict[str, Series]:
     """Leakage, its median over records, and advantage, each with the places where it was measured."""
     known = [(f"{symbol} = {case.place:g}", point) for case, point in zip(cases, points, strict=True)]
     measured = [(name, point.leakage) for name, point in known if point.leakage is not None]
@@ -198,7 +200,9 @@ def _series(cases: Sequence[Case], points: Sequence[Point], symbol: str) -> dict
     }
 
 
-def _notes(cases: Sequence[Case], points: Sequence[Point], series: dict[str, Series], power_law: bool) -> list[str]:
+def _notes(
+    cases: Sequence[SweepSetting], points: Sequence[SweepPoint], series: dict[str, Series], power_law: bool
+) -> list[str]:
     """The slope of the leakage, and the trend of the median record if it is another one."""
     places = [case.place for case, point in zip(cases, points, strict=True) if point.leakage is not None]
     steepness = slope(places, [value for _, value in series["leakage"]]) if power_law else None
@@ -207,7 +211,7 @@ def _notes(cases: Sequence[Case], points: Sequence[Point], series: dict[str, Ser
     return [*notes, f"The leakage of the median record {ways[1]}."] if ways[0] != ways[1] else notes
 
 
-def _figures(names: Sequence[str], points: Sequence[Point], axis: str, effort: Effort) -> list[Panel]:
+def _figures(names: Sequence[str], points: Sequence[SweepPoint], axis: str, effort: SweepEffort) -> list[Panel]:
     """Boxes of the advantage with its bound, and the leakage."""
     leakages, boxes = [point.leakage for point in points], tuple(point.box() for point in points)
     curves = (

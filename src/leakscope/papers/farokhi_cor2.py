@@ -1,4 +1,4 @@
-r"""[farokhi2020, Theorem 4 and Corollary 2]: how fast leakage falls with noise, and what differential privacy then buys.
+r"""[farokhi2020, Theorem 4 and Corollary 2]: how fast leakage falls with noise, and what differential privacy then changes.
 
 Theorem 4 says :math:`\rho(\theta + tw) = \rho(\theta) - O(t)` for noise of standard deviation t, and from it Corollary 2 that
 (ε, δ)-differential privacy takes :math:`O(\log^{1/2}(1/\delta)/\epsilon)` off. The proof uses de Bruijn's identity with t as
@@ -7,7 +7,7 @@ the standard deviation; the identity is in the *variance*. So the fall begins as
 
 *slope*: small noise, the fall :math:`\rho(0) - \rho(t)` on the same draws, and its slope on logarithmic axes.
 *privacy*: the noise that makes ridge regression (ε, δ)-private, by Proposition 1 for ε < 1, where it holds, and by the
-analytic Gaussian mechanism from there on; leakage and advantage beside :math:`(e^\epsilon - 1 + 2\delta)/(e^\epsilon + 1)`,
+analytic Gaussian mechanism from there on; leakage and advantage next to :math:`(e^\epsilon - 1 + 2\delta)/(e^\epsilon + 1)`,
 the advantage that (ε, δ) allows. The sensitivity is that bound which strong convexity gives, over all training sets.
 """
 
@@ -22,7 +22,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
+from leakscope.papers.farokhi import COLUMNS, READING, SweepEffort, SweepPoint, SweepSetting, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.trends import follows, slope
 from leakscope.papers.work import Work
@@ -54,7 +54,7 @@ BETWEEN = 1.5  # a power above counts as 2, below as 1
 VARIANCE = "The fall begins with the variance t² of the noise. Under (ε, δ) its order is then log(1/δ)/ε²."
 
 
-class Guarantee(NamedTuple):
+class PrivateNoise(NamedTuple):
     """The noise that makes a release private, and the advantage that this privacy allows."""
 
     epsilon: float
@@ -72,11 +72,11 @@ def run(
     from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Ridge
 
-    ridge, effort = Ridge(l2=l2, intercept=False), Effort(**sizes)
+    ridge, effort = Ridge(l2=l2, intercept=False), SweepEffort(**sizes)
     reach = sensitivity(ridge, *adult(), size, method="bound").value
     guarantees = [_guarantee(epsilon, delta, reach) for epsilon in epsilons]
     noises = [0.0, *deviations, *(guarantee.noise for guarantee in guarantees)]
-    points = measure(work, [Case(noise, ridge, size, noise) for noise in noises], effort)
+    points = measure(work, [SweepSetting(noise, ridge, size, noise) for noise in noises], effort)
     if any(point.leakage is None for point in points):
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]
@@ -98,22 +98,22 @@ def run(
     )  # fmt: skip
 
 
-def _guarantee(epsilon: float, delta: float, reach: float) -> Guarantee:
-    from leakscope.bounds.any_attack import advantage_from_epsilon, gaussian_noise
+def _guarantee(epsilon: float, delta: float, reach: float) -> PrivateNoise:
+    from leakscope.bounds import advantage_from_epsilon, gaussian_noise
 
     way: Literal["analytic", "classic"] = "classic" if epsilon < 1 else "analytic"
     noise = gaussian_noise(epsilon, delta, reach, method=way)
-    return Guarantee(epsilon, delta, reach, way, float(advantage_from_epsilon(epsilon, delta)), float(noise))
+    return PrivateNoise(epsilon, delta, reach, way, float(advantage_from_epsilon(epsilon, delta)), float(noise))
 
 
 def _rows(
-    part: str, noises: Sequence[float], middle: Sequence[Sequence[Cell]], points: Sequence[Point]
+    part: str, noises: Sequence[float], middle: Sequence[Sequence[Cell]], points: Sequence[SweepPoint]
 ) -> list[list[Cell]]:
     parts = zip(noises, middle, points, strict=True)
     return [[part, noise, *cells, *point.cells()] for noise, cells, point in parts]
 
 
-def _fall(before: Point, after: Point) -> Estimate:
+def _fall(before: SweepPoint, after: SweepPoint) -> Estimate:
     """Mean over records of how much less each leaks with noise; both were measured on the same draws."""
     from leakscope.core.intervals import mean
 
@@ -121,26 +121,28 @@ def _fall(before: Point, after: Point) -> Estimate:
     return mean(np.asarray(less, np.float64), 0.95)
 
 
-def _statements(order: Estimate | None, guarantees: Sequence[Guarantee], private: Sequence[Point]) -> list[Claim]:
-    """The order of the fall, whether leakage falls with stronger privacy, and whether adversaries keep below its ceiling."""
+def _statements(
+    order: Estimate | None, guarantees: Sequence[PrivateNoise], private: Sequence[SweepPoint]
+) -> list[Claim]:
+    """The order of the fall, whether leakage falls with stronger privacy, and whether attacks stay below its ceiling."""
     pairs = list(zip(guarantees, private, strict=True))
     series = [(f"ε = {given.epsilon:g}", point.leakage.rho_kl) for given, point in pairs]
     above = {
         f"ε = {given.epsilon:g}": found
         for given, point in pairs
-        for found in point.adversaries()
+        for found in point.attacks()
         if found is not None and found.low > given.ceiling
     }
     as_printed = None if order is None or order.low <= BETWEEN <= order.high else order.high < BETWEEN
     return [
         statement("the fall of the leakage begins as t", as_printed, {"power of t": order}),
         follows("leakage with growing ε", "rises", series),
-        statement("no adversary exceeds the advantage that (ε, δ) allows", not above, above),
+        statement("no attack exceeds the advantage that (ε, δ) allows", not above, above),
     ]
 
 
 def _figure(deviations: Sequence[float], falls: Sequence[Estimate]) -> panels.Panel:
-    """The fall against the noise, beside lines of slope 1 and 2 through its first point."""
+    """The fall against the noise, with lines of slope 1 and 2 through its first point."""
     first = falls[0].value
     guides = {
         f"{name} through the first point": [(at, exact(first * (at / deviations[0]) ** power)) for at in deviations]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -31,8 +31,8 @@ def run(work: Work, sizes: Sequence[int], steps: int, **effort: Any) -> Reproduc
     network = MLP(widths=(50,) * 5, activation="tanh", steps=steps)
     return sweep(
         work,
-        [Case(size, network, size) for size in sizes],
-        Effort(**effort, space="function"),
+        [SweepSetting(size, network, size) for size in sizes],
+        SweepEffort(**effort, space="function"),
         {"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": sizes},
         axis="Training records n",
         power_law=True,

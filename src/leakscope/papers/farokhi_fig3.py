@@ -14,7 +14,7 @@ from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
-from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, adult, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -41,9 +41,9 @@ def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: 
     from leakscope.learners import Ridge
     from leakscope.studies.leakage import membership_leakage
 
-    cases = [Case(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
+    cases = [SweepSetting(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
     settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": weights, "step": step}
-    result = sweep(work, cases, Effort(**effort), settings, axis="Weight of regularisation λ")
+    result = sweep(work, cases, SweepEffort(**effort), settings, axis="Weight of regularisation λ")
     X, y = adult()
     shared: dict[str, Any] = {"seed": work.seed, "workers": work.workers, "cache": work.cache}
     shared |= {"records": effort["records"], "draws": effort["draws"], "noise": step / math.sqrt(12)}

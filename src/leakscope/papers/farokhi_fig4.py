@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -33,8 +33,8 @@ def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: Any
 
     result = sweep(
         work,
-        [Case(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
-        Effort(**effort),
+        [SweepSetting(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
+        SweepEffort(**effort),
         {"learner": "ridge regression", "l2": l2, "size": size, "features": features},
         axis="Features p",
         expected="rises",

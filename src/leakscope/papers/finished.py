@@ -18,10 +18,10 @@ from leakscope.data import datasets
 from leakscope.models.provenance import code_digest
 from leakscope.papers.reproduction import Reproduction
 from leakscope.record.schema import validate
-from leakscope.worlds.cache import Cache, open_cache
+from leakscope.worlds import Cache, open_cache
 
 
-class Entry(NamedTuple):
+class FinishedResult(NamedTuple):
     """Where the result of one reproduction with one set of settings is kept."""
 
     cache: Cache
@@ -29,14 +29,14 @@ class Entry(NamedTuple):
     synthetic: bool
 
     @classmethod
-    def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> Entry:
-        """The entry for these settings, which hold ``synthetic``."""
+    def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> FinishedResult:
+        """Give the entry for these settings, which include ``synthetic``."""
         known = json.dumps([name, settings, versions(), code_digest()], sort_keys=True, default=repr)
         key = hashlib.sha256(known.encode()).hexdigest()[:32]
         return cls(open_cache(folder), f"reproduction-{name}-{key}.result", bool(settings["synthetic"]))
 
     def load(self) -> Reproduction | None:
-        """The kept result; None if there is none, its file was changed, or the data have changed."""
+        """Load the kept result; None if there is none, its file was changed, or the data have changed."""
         stored = self.cache.read(self.file)
         if stored is None:
             return None
@@ -49,11 +49,11 @@ class Entry(NamedTuple):
         return Reproduction(**validate(Reproduction, content["result"]))
 
     def store(self, result: Reproduction, asked: Iterable[str]) -> None:
-        """Keep a result, complete or not at all."""
+        """Write a result, complete or not at all."""
         found = {name: value for name, value in result.as_dict().items() if name not in ("kind", "schema_version")}
         content = {"data": self._digests(asked), "result": found}
         self.cache.write(self.file, json.dumps(content, allow_nan=False).encode())
 
     def _digests(self, names: Iterable[str]) -> dict[str, str]:
-        """Which copy of each data set is used now; generated data depend on the code alone."""
+        """Give the digest of each data set in use; generated data depend on the code alone."""
         return {name: "synthetic" if self.synthetic else datasets.fingerprint(name) for name in sorted(names)}

@@ -1,15 +1,15 @@
 """What the reproductions of shokri2019, section 5, have in common: the data, one training set with all its models, and
-how a number is held against the paper's.
+how a number is compared with the paper's.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
 
 * The weight of the penalty is not stated. Ours is l2 = 1, scikit-learn's default; for the hospital data also less,
   with which more of the paper's numbers come out.
 * Adult and the hospital data are one-hot, numbers scaled to [0, 1] by the whole set, hospital classes balanced; 2,000
-  training records are drawn from all of it, and as many of the others are what an attacker or a test may use.
+  training records are drawn from all of it, and as many of the remaining records are the holdout.
 * The third set of the paper, Inception-v3 features of dogs and fish, is used where its two files are in the mirror folder
   or the cache. Where they are not, raw pixels of CIFAR-100 stand in, fish against large carnivores: it has more columns
-  than records too, but nothing else in common, and its numbers are not held against the paper's.
+  than records too, but nothing else in common, and its numbers are not compared with the paper's.
 
 Intervals over draws are Student's, for the mean over training sets that are drawn from one data set. Draws of 2,000 from
 48,842 share one record in twenty-four; draws of 1,600 from 2,000 pictures share four in five, and their interval says
@@ -72,8 +72,8 @@ _FISH = {
 }  # fmt: skip
 
 
-class Source(NamedTuple):
-    """A data set of the paper, or what stands in for it."""
+class InfluenceData(NamedTuple):
+    """A data set of the paper, or its substitute."""
 
     key: Key
     name: str
@@ -84,10 +84,10 @@ class Source(NamedTuple):
     stands_in: str = ""
 
 
-class Case(NamedTuple):
+class InfluenceCase(NamedTuple):
     """A data set with a weight of the penalty, and how often how many training records are drawn."""
 
-    source: Source
+    source: InfluenceData
     l2: float
     draws: int
     size: int
@@ -102,11 +102,11 @@ class Case(NamedTuple):
         return not self.source.stands_in and self.size == self.source.size
 
     def row(self, *cells: Cell, note: str | None = None) -> list[Cell]:
-        """A row of `columns`."""
+        """Give a row of `columns`."""
         return [self.source.name, self.l2, *cells, self.size, self.draws, note or self.source.stands_in or None]
 
     def stated(self, place: int, group: str = "whole set") -> float | None:
-        """What Table 2 says of a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if it says nothing."""
+        """Give what Table 2 states for a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if nothing."""
         row = TABLE_2[self.source.key].get(group) if self.is_paper else None
         return None if row is None else row[place + 1]
 
@@ -114,7 +114,7 @@ class Case(NamedTuple):
 class Study(NamedTuple):
     """One draw: training records with their places in the set, all models, and records that were not trained on."""
 
-    case: Case
+    case: InfluenceCase
     rows: Indices
     X: Floats
     y: NDArray[np.int64]
@@ -123,7 +123,7 @@ class Study(NamedTuple):
     draw: int
 
 
-def load(key: Key) -> Source:
+def load(key: Key) -> InfluenceData:
     """Load one of the three sets."""
     from leakscope.data import datasets
 
@@ -136,24 +136,26 @@ def load(key: Key) -> Source:
         column, level = ("age", f"[{group[4:]})") if group.startswith("age ") else ("race", group)
         groups[group] = np.asarray(data.groups[column] == level)
     X, y = np.asarray(data.X, np.float64), np.asarray(data.y, np.int64)
-    return Source(key, "Adult" if key == "adult" else "Hospital", X, y, groups, 2000, data.stands_in)
+    return InfluenceData(key, "Adult" if key == "adult" else "Hospital", X, y, groups, 2000, data.stands_in)
 
 
-def _pictures() -> Source:
+def _pictures() -> InfluenceData:
     """Dog against fish where its files are, otherwise fish against large carnivores."""
     from leakscope.data import datasets
 
     if datasets.available("dogfish"):
         data = datasets.load("dogfish")
         whole = {"whole set": np.ones(len(data), bool)}
-        return Source("pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800, data.stands_in)
+        return InfluenceData(
+            "pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800, data.stands_in
+        )
     name = "cifar100_20k" if datasets.available("cifar100_20k") else "cifar100"
     data = datasets.load(name)
     superclass = data.groups["superclass"].to_numpy(str)
     rows = np.flatnonzero(np.isin(superclass, ["fish", "large_carnivores"]))
     fine = data.y[rows]
     groups = {"whole set": np.ones(len(rows), bool)} | {word: fine == code for code, word in _FISH.items()}
-    return Source(
+    return InfluenceData(
         key="pictures",
         name="Fish vs. Carnivores",
         X=np.asarray(data.X)[rows].reshape(len(rows), -1) / 255.0,
@@ -166,17 +168,17 @@ def _pictures() -> Source:
 
 def cases(
     size: int, draws: int, picture_draws: int, hospital_weights: Sequence[float], keys: Sequence[Key] = KEYS
-) -> list[Case]:
-    """The sets with the weights of the penalty; no more records are drawn than the paper does."""
+) -> list[InfluenceCase]:
+    """Give the sets with the weights of the penalty, with at most as many records as in the paper."""
     found = []
     for source in map(load, keys):
         weights = hospital_weights if source.key == "hospital" else (1.0,)
         times = picture_draws if source.key == "pictures" else draws
-        found += [Case(source, weight, times, min(size, source.size)) for weight in weights]
+        found += [InfluenceCase(source, weight, times, min(size, source.size)) for weight in weights]
     return found
 
 
-def study(case: Case, draw: int, seed: int) -> Study:
+def study(case: InfluenceCase, draw: int, seed: int) -> Study:
     """Draw training records, and train on all of them and without each; cases of one set share their draws."""
     source = case.source
     rng = np.random.default_rng([seed, KEYS.index(source.key), draw])
@@ -186,8 +188,8 @@ def study(case: Case, draw: int, seed: int) -> Study:
     return Study(case, rows, X, y, leave_one_out(X, y, case.l2), source.X[others], draw)
 
 
-def over_draws(work: Work, found: Sequence[Case], measure: Callable[[Study], Answer]) -> list[list[Answer]]:
-    """What ``measure`` says of every draw of every case."""
+def over_draws(work: Work, found: Sequence[InfluenceCase], measure: Callable[[Study], Answer]) -> list[list[Answer]]:
+    """Apply ``measure`` to every draw of every case."""
     seed = work.seed
     answers = iter(
         work.each(
@@ -200,13 +202,13 @@ def over_draws(work: Work, found: Sequence[Case], measure: Callable[[Study], Ans
 
 
 def prior(drawn: Study) -> Prior:
-    """What the paper's attackers know at most: the range of each column, and records that were not trained on."""
+    """Give what the paper's attackers know at most: the range of each column, and records that were not trained on."""
     source = drawn.case.source
     return Prior(source.X.min(axis=0), source.X.max(axis=0), drawn.holdout)
 
 
 def own_rank(drawn: Study) -> Indices:
-    """At which place of its own explanation each training record stands, from 0; the largest k if it is not shown."""
+    """Give the position of each training record in its own explanation, from 0; the largest k if it is not shown."""
     most = min(max(LEVELS), len(drawn.loo))
     records = RecordExplanation(k=most).explain(drawn.loo, drawn.X).records
     own = records == np.arange(len(records))[:, None]
@@ -214,12 +216,12 @@ def own_rank(drawn: Study) -> Indices:
 
 
 def columns(*names: str) -> list[str]:
-    """The columns of a table by case: `Case.row`."""
+    """Give the columns of a table by case: `InfluenceCase.row`."""
     return ["data", "l2", *names, "size", "draws", "note"]
 
 
-def settings(found: Sequence[Case], **more: Any) -> dict[str, Any]:
-    """All that the numbers depend on."""
+def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
+    """Give all that the numbers depend on."""
     stands_in = [case.source.stands_in for case in found if case.source.stands_in]
     return {
         "reading": READING,
@@ -230,24 +232,24 @@ def settings(found: Sequence[Case], **more: Any) -> dict[str, Any]:
 
 
 def mean_share(parts: Sequence[float]) -> Estimate:
-    """Mean over draws of shares, in percent, with Student's interval kept inside 0 and 100."""
+    """Give the mean over draws of shares, in percent, with Student's interval kept inside 0 and 100."""
     found = mean(100 * np.asarray(parts, np.float64))
     return Estimate(found.value, max(0.0, found.low), min(100.0, found.high), n=found.n, method="Student, over draws")
 
 
 def mean_count(counts: Sequence[float], most: float = np.inf) -> Estimate:
-    """Mean over draws of what is counted, with Student's interval between 0 and ``most``; of one draw it has no end."""
+    """Give the mean over draws of counts, with Student's interval within 0 and ``most``; for one draw it is unbounded."""
     found = mean(np.asarray(counts, np.float64))
     high = min(found.high, most) if len(counts) > 1 else found.high
     return Estimate(found.value, max(0.0, found.low), high, n=found.n, method="Student, over draws")
 
 
 def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Estimate | None:
-    """Share of hits over all draws, in percent; None if there is no trial.
+    """Give the share of hits over all draws, in percent; None if there is no trial.
 
     The interval is that of Clopper and Pearson for fewer trials than there were. A record that is drawn several times
-    counts once: ``distinct`` is how many there are. And records of one draw share a model: where shares vary more between
-    draws than chance has it, the number of trials is divided by that much (the design effect of a ratio, never below 1).
+    counts once: ``distinct`` is their number. Records of one draw share a model: where shares vary more between draws
+    than by chance, the number of trials is divided by that much (the design effect of a ratio, never below 1).
 
     Examples
     --------
@@ -270,7 +272,7 @@ def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Es
 
 
 def nearest_weight(
-    found: Sequence[Case], ours: Sequence[Sequence[Estimate]], paper: Sequence[Sequence[float]]
+    found: Sequence[InfluenceCase], ours: Sequence[Sequence[Estimate]], paper: Sequence[Sequence[float]]
 ) -> list[str]:
     """State which weight of the penalty comes nearest to the paper's hospital data; nothing with fewer than two.
 

@@ -1,7 +1,7 @@
 """What Figures 1, 2 and 3 of shokri2019 share: the sets, and curves against the degree of overfitting.
 
 Intervals are over records, for the networks that were trained: records of several draws are pooled, and compared within
-each. They say nothing of how much another start of the training would change.
+each. They do not cover the variation over training runs.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack
+from leakscope.attacks import Attack
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, pool
+from leakscope.papers.shokri_targets import SIZE, OverfitCase, OverfitData, Stopped, accuracy, auc, load, pool
 from leakscope.papers.work import Work
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
@@ -33,8 +33,8 @@ STATE = ["reached", "epochs", "train", "test"]
 
 def cases(
     keys: Sequence[str], size: int, draws: int, large_draws: int, widths: Sequence[int] = (), epochs: int | None = None
-) -> tuple[list[Case], list[str]]:
-    """The sets that are here, and words for those that are not.
+) -> tuple[list[OverfitCase], list[str]]:
+    """Give the sets that are available, and a sentence for each of the others.
 
     At most ``size`` records train and as many test. Sets of `SIZE` training records are drawn ``large_draws`` times, and
     the others ``draws`` times. ``widths`` and ``epochs`` replace those of the set.
@@ -48,12 +48,12 @@ def cases(
         own = source.training
         training = own._replace(widths=tuple(widths) or own.widths, epochs=epochs or own.epochs)
         times = large_draws if source.size == SIZE else draws
-        found.append(Case(source, min(size, source.size), training, times))
+        found.append(OverfitCase(source, min(size, source.size), training, times))
     return found, absent
 
 
-def settings(found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float], **more: Any) -> dict[str, Any]:
-    """All that the numbers depend on."""
+def settings(found: Sequence[OverfitCase], absent: Sequence[str], gaps: Sequence[float], **more: Any) -> dict[str, Any]:
+    """Give all that the numbers depend on."""
     return {
         "reading": shokri_targets.READING,
         "stands_in": [case.source.stands_in for case in found if case.source.stands_in],
@@ -67,8 +67,10 @@ def settings(found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float]
     }
 
 
-def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]], gaps: Sequence[float]) -> list[str]:
-    """Words for the gaps that no draw of a set reached."""
+def not_reached(
+    found: Sequence[OverfitCase], table: Sequence[Sequence[Sequence[Any]]], gaps: Sequence[float]
+) -> list[str]:
+    """State the gaps that no draw of a set reached."""
     notes = []
     for case, row in zip(found, table, strict=True):
         missing = [f"{gap:g}" for gap, drawn in zip(sorted(gaps), row, strict=True) if not drawn]
@@ -79,7 +81,7 @@ def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]],
     return notes
 
 
-class Group(NamedTuple):
+class StoppedNetworks(NamedTuple):
     """The networks of all draws that were stopped at one gap: their answers together, their state, and how many they are."""
 
     answers: Answers
@@ -87,18 +89,20 @@ class Group(NamedTuple):
     draws: int
 
 
-def by_gap(row: Sequence[Sequence[tuple[Stopped, Mapping[str, Judged]]]], gaps: Sequence[float]) -> dict[float, Group]:
-    """The answers of a set by the gaps that it reached, those of all draws pooled."""
+def by_gap(
+    row: Sequence[Sequence[tuple[Stopped, Mapping[str, Judged]]]], gaps: Sequence[float]
+) -> dict[float, StoppedNetworks]:
+    """Give the answers of a set by the gaps that it reached, pooled over draws."""
     groups = {}
     for gap, drawn in zip(sorted(gaps), row, strict=True):
         if drawn:
             answers = {name: pool([answer[name] for _, answer in drawn]) for name in drawn[0][1]}
-            groups[gap] = Group(answers, state([stopped for stopped, _ in drawn]), len(drawn))
+            groups[gap] = StoppedNetworks(answers, state([stopped for stopped, _ in drawn]), len(drawn))
     return groups
 
 
 def state(drawn: Sequence[Stopped]) -> list[Cell]:
-    """Mean over draws of the gap, the epochs and the two accuracies: what the networks were, not an estimate."""
+    """Give the mean over draws of the gap, the epochs and the two accuracies; it describes these networks."""
     values = [(stopped.gap, stopped.epochs, stopped.train, stopped.test) for stopped in drawn]
     return [round(float(value), 4) for value in np.mean(values, axis=0)]
 
@@ -107,15 +111,17 @@ def _points(share: float) -> float:
     return -50 + 100 * share
 
 
-def accuracy_curves(groups: Mapping[float, Group], names: Sequence[str]) -> dict[str, list[tuple[float, Estimate]]]:
-    """Accuracy of each attack against the gap, in points of a hundred above one half."""
+def accuracy_curves(
+    groups: Mapping[float, StoppedNetworks], names: Sequence[str]
+) -> dict[str, list[tuple[float, Estimate]]]:
+    """Give the accuracy of each attack against the gap, in points of a hundred above one half."""
     return {
         name: [(gap, accuracy(group.answers[name]).mapped(_points)) for gap, group in groups.items()] for name in names
     }
 
 
 def drawing(
-    found: Sequence[Case], curves: Sequence[Mapping[str, Sequence[tuple[float, Estimate]]]], y_label: str
+    found: Sequence[OverfitCase], curves: Sequence[Mapping[str, Sequence[tuple[float, Estimate]]]], y_label: str
 ) -> list[panels.Panel]:
     """Give one panel for each set. A set that reached one gap only is drawn only where none has more."""
     points = [max(map(len, series.values())) for series in curves]
@@ -137,7 +143,7 @@ def attack_figure(
     drawn: Mapping[str, Any],
     *,
     columns: Mapping[str, Callable[[str, Answers], Cell]],
-    findings: Callable[[Source, dict[float, Group]], list[Claim]],
+    findings: Callable[[OverfitData, dict[float, StoppedNetworks]], list[Claim]],
     **more: Any,
 ) -> Reproduction:
     """Run every attack on every target, by the degree of overfitting.

@@ -6,11 +6,11 @@ informative and one corner of a hypercube per class. A record of class c is
 .. math:: x = v_c + A_c^\top z, \qquad z \sim N(0, I_n), \quad (A_c)_{ij} \sim U(-1, 1), \quad v_c \in \{-1, 1\}^n,
 
 with a corner :math:`v_c` and a matrix :math:`A_c` for each class, drawn once; the label of one record in a hundred is
-drawn anew. They are made here, in a third of the memory and time. A feature so has variance n/3, and a class its
-own covariance: what is called the number of features is the scale of the inputs too, and it saturates tanh.
+redrawn. They are generated here, in a third of the memory and time. A feature so has variance n/3, and a class its
+own covariance: the number of features also sets the scale of the inputs, and it saturates tanh.
 
 Half of the records train the network and half test it. ‖∇c(x)‖₁ is the 1-norm of the gradient of the predicted class's
-probability. Its correlation with membership (1 for members, 0 for others) is Pearson's, 0 where all norms are equal; the
+probability. Its correlation with membership (1 for members, 0 for non-members) is Pearson's, 0 where all norms are equal; the
 AUC is that of −‖∇c‖₁, which large norms of few records don't move.
 
 The paper leaves open what our reading fills in:
@@ -54,7 +54,7 @@ ALMOST_NONE = 0.05  # a correlation of this size counts as almost none
 NUMBERS = 1 << 22  # of a matrix, or of gradients, at a time
 
 
-class Effort(NamedTuple):
+class SizeEffort(NamedTuple):
     """How much is done: records in all, passes over the training half, and networks of each kind."""
 
     points: int
@@ -62,7 +62,7 @@ class Effort(NamedTuple):
     networks: int
 
 
-class Measured(NamedTuple):
+class NetworkFigures(NamedTuple):
     """Of one network."""
 
     correlation: float
@@ -72,7 +72,7 @@ class Measured(NamedTuple):
 
 
 def draw_points(features: int, classes: int, points: int, rng: np.random.Generator) -> tuple[Points, Labels]:
-    """Records and labels by the law of the module, class after class.
+    """Draw records and labels by the law of the module, class by class.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def draw_points(features: int, classes: int, points: int, rng: np.random.Generat
             mixing = 2 * rng.random((features, columns.stop - start), np.float32) - 1
             np.matmul(z, mixing, out=X[rows, columns])
         X[rows] += corner
-    anew = rng.random(points) < RANDOM_LABELS
-    y[anew] = rng.integers(classes, size=int(anew.sum()))
+    redrawn = rng.random(points) < RANDOM_LABELS
+    y[redrawn] = rng.integers(classes, size=int(redrawn.sum()))
     return X, y
 
 
@@ -110,9 +110,9 @@ def _corners(features: int, classes: int, rng: np.random.Generator) -> Points:
 
 
 def measure(
-    features: int, classes: int, sizes: Sequence[Size], effort: Effort, seed: int
-) -> dict[Size, list[Measured]]:
-    """Draw data, train networks of each size on halves of them, and look at members and others; all sizes see the same."""
+    features: int, classes: int, sizes: Sequence[Size], effort: SizeEffort, seed: int
+) -> dict[Size, list[NetworkFigures]]:
+    """Draw data, train networks of each size on halves of them, and measure members and non-members; all sizes see the same."""
     from leakscope.learners import MLP
 
     rng = np.random.default_rng([seed, features, classes])
@@ -121,7 +121,7 @@ def measure(
     X, y = drawn[0] if draws == 1 else (np.vstack([x for x, _ in drawn]), np.hstack([labels for _, labels in drawn]))
     orders = [rng.permutation(effort.points) + effort.points * (number % draws) for number in range(effort.networks)]
     half = effort.points // 2
-    found: dict[Size, list[Measured]] = {}
+    found: dict[Size, list[NetworkFigures]] = {}
     for size in sizes:
         learner = MLP(
             widths=WIDTHS[size],
@@ -145,8 +145,8 @@ def measure(
     return found
 
 
-def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member: Booleans) -> Measured:
-    """What a network shows of the records in this order, the members first."""
+def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member: Booleans) -> NetworkFigures:
+    """Measure a network on the records in this order, the members first."""
     from leakscope.releases.feature_explanations import explain
     from leakscope.releases.feature_explanations.scikit_networks import module_of
 
@@ -160,7 +160,7 @@ def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member:
         log_odds = learner.outputs(model, X[rows])  # of each class but the first, against the first
         predicted = np.where(log_odds.max(axis=1) > 0, 1 + log_odds.argmax(axis=1), 0)
         right[block] = predicted == y[rows]
-    return Measured(
+    return NetworkFigures(
         correlation(norms, member),
         Ranking.of(split(-norms, member)).auc,
         float(right[member].mean()),
@@ -169,7 +169,7 @@ def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member:
 
 
 def correlation(values: NDArray[np.float64], member: Booleans) -> float:
-    """Pearson's coefficient of values and membership; 0 where all values are equal.
+    """Give Pearson's coefficient of values and membership; 0 where all values are equal.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def correlation(values: NDArray[np.float64], member: Booleans) -> float:
 # --- what is found for each number of features and classes ------------------------------------------------------------------
 
 
-class Row(NamedTuple):
+class SizeRow(NamedTuple):
     """Networks of one size on data of so many features and classes."""
 
     features: int
@@ -211,9 +211,9 @@ def figure(
     features: Sequence[int],
     classes: Sequence[int],
     sizes: Sequence[Size],
-    effort: Effort,
-    statements: Callable[[int, Sequence[Row]], list[Claim]],
-    panels: Callable[[Sequence[Row]], list[Panel]],
+    effort: SizeEffort,
+    statements: Callable[[int, Sequence[SizeRow]], list[Claim]],
+    panels: Callable[[Sequence[SizeRow]], list[Panel]],
 ) -> Reproduction:
     """Train networks of every size at every number of features and classes, and decide statements by number of classes."""
     rows = study(work, features, classes, sizes, effort)
@@ -236,17 +236,17 @@ def figure(
 
 
 def study(
-    work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: Effort
-) -> list[Row]:
-    """A row for every size, number of classes and number of features, in this order."""
+    work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: SizeEffort
+) -> list[SizeRow]:
+    """Give a row for every size, number of classes and number of features, in this order."""
     jobs = [(count, k) for k in classes for count in sorted(features) if k <= 2**count]
     seed = work.seed
     answers = work.each(jobs, lambda job: measure(*job, sizes, effort, seed), cost=lambda job: job[0])
     return [_row(*job, size, found[size], effort) for size in sizes for job, found in zip(jobs, answers, strict=True)]
 
 
-def table(rows: Sequence[Row], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
-    """Rows in the order of `COLUMNS`, and after them one for all data that can't be."""
+def table(rows: Sequence[SizeRow], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
+    """Give rows in the order of `COLUMNS`, followed by one for each impossible combination."""
     cells: list[list[Cell]] = [
         [row.features, row.classes, row.size, *(getattr(row, name) for name in MEASURES), row.networks,
          "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
@@ -260,12 +260,12 @@ def table(rows: Sequence[Row], features: Sequence[int], classes: Sequence[int]) 
     return cells
 
 
-def _row(features: int, classes: int, size: Size, found: Sequence[Measured], effort: Effort) -> Row:
+def _row(features: int, classes: int, size: Size, found: Sequence[NetworkFigures], effort: SizeEffort) -> SizeRow:
     columns = np.array(found).T
     means = [mean(column) for column in columns]
     half = effort.points // 2
     accuracies = [_inside(means[place], columns[place], half) for place in (2, 3)]
-    return Row(features, classes, size, len(found), means[0], means[1], *accuracies)
+    return SizeRow(features, classes, size, len(found), means[0], means[1], *accuracies)
 
 
 def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estimate:
@@ -276,7 +276,7 @@ def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estim
 
 
 def magnitude(found: Estimate) -> Estimate:
-    """The estimate of an absolute value.
+    """Give the estimate of an absolute value.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """[shokri2019, Figure 1, section 4.3.3]: accuracy of five attackers against the degree of overfitting.
 
-All see the predicted label. Beside it they have the gradient (∇c), the gradient and the true label (∇c; l), the prediction
+All see the predicted label. In addition they have the gradient (∇c), the gradient and the true label (∇c; l), the prediction
 vector (c), or the gradient and the prediction vector (∇c; c), each with the network of appendix A; the fifth has the loss
 and a threshold that is best on the records it knows.
 
@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.attacks import explanation_network
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks import Attack, Evidence, Guesses, explanation_network
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import Source, accuracy, gain
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_targets import OverfitData, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
 from leakscope.papers.work import Work
 
@@ -33,7 +32,7 @@ PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.3.3 and Figure 1",
     "statement": (
         "4.1: the accuracy of all attacks grows with the degree of overfitting, linearly. 4.2: attacks by the loss are best; on "
-        "the hospital data the true label with the gradient is all that beats a guess. 4.3: the gradient adds nothing "
+        "the hospital data the true label with the gradient is all that does better than a random guess. 4.3: the gradient adds nothing "
         "significant to the prediction vector."
     ),
     "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1; Adult has next to none and is left out.",
@@ -62,7 +61,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
 
 
 def scenarios(epochs: int) -> dict[str, Attack]:
-    """The five attacks by the names of the paper."""
+    """Give the five attacks by the names of the paper."""
     return {
         "∇c": explanation_network("gradient", epochs=epochs),
         "∇c; l": explanation_network("gradient", true_label=True, epochs=epochs),
@@ -82,7 +81,7 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: 
     return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
-def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
+def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers
     return [
@@ -93,7 +92,7 @@ def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
     ]
 
 
-def _growth(name: str, targets: dict[float, Group]) -> list[Claim]:
+def _growth(name: str, targets: dict[float, StoppedNetworks]) -> list[Claim]:
     """Observation 4.1: the accuracy of every attack rises with the gap; and are the curves that rise straight?"""
     series = {attack: [accuracy(group.answers[attack]) for group in targets.values()] for attack in SCENARIOS}
     ways = {attack: trend(points) for attack, points in series.items()}
@@ -114,7 +113,7 @@ def _growth(name: str, targets: dict[float, Group]) -> list[Claim]:
 
 
 def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
-    """The factor of x² in the parabola fitted by weighted least squares; None for fewer than four points.
+    """Give the factor of x² in the parabola fitted by weighted least squares; None for fewer than four points.
 
     The points are taken as independent, each with the standard error that its 95 % interval shows.
 
@@ -134,11 +133,11 @@ def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None
 
 
 def _loss_is_best(name: str, gap: float, answers: Answers) -> Claim:
-    """Observation 4.2: some are surely worse than the loss, and none is surely better; open if none differs surely."""
+    """Observation 4.2: some are significantly worse than the loss, and none is better; inconclusive if none differs."""
     behind = {attack: gain(answers[LOSS], answers[attack]) for attack in SCENARIOS if attack != LOSS}
-    beaten = [attack for attack, by in behind.items() if by.low > 0]
+    worse = [attack for attack, by in behind.items() if by.low > 0]
     above = [attack for attack, by in behind.items() if by.high < 0]
-    holds = False if above else True if beaten else None
+    holds = False if above else True if worse else None
     return statement(
         f"4.2 on {name}: the loss is best",
         holds,
@@ -147,7 +146,7 @@ def _loss_is_best(name: str, gap: float, answers: Answers) -> Claim:
 
 
 def _nothing_added(name: str, gap: float, answers: Answers) -> Claim:
-    """Observation 4.3: ∇c; c is not surely better than c; open where neither beats a guess, since nothing leaks there."""
+    """Observation 4.3: ∇c; c is not significantly better than c; inconclusive where neither is above chance."""
     over = gain(answers[BOTH], answers[PREDICTION])
     leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
     holds = False if over.low > 0 else True if leaks else None
@@ -155,8 +154,8 @@ def _nothing_added(name: str, gap: float, answers: Answers) -> Claim:
 
 
 def _only_with_labels(name: str, answers: Answers) -> Claim:
-    """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't; open where none does."""
+    """Observation 4.2, hospital: ∇c; l is above chance, and ∇c, c and ∇c; c are not; inconclusive where none is."""
     points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
-    beats = {attack for attack, point in points.items() if point.low > 0.5}
-    holds = "∇c; l" in beats and not beats & {"∇c", PREDICTION, BOTH} if beats else None
+    above_chance = {attack for attack, point in points.items() if point.low > 0.5}
+    holds = "∇c; l" in above_chance and not above_chance & {"∇c", PREDICTION, BOTH} if above_chance else None
     return statement(f"4.2 on {name}: only with labels", holds, points)

@@ -1,13 +1,13 @@
 """[shokri2019, Figure 10 and section 5.3.3]: what a traversal of the influence graph reveals, and after how many queries.
 
-``queries`` counts until every revealed record was asked about, which is when an attacker knows that nothing new will come;
-``needed`` until the last new record was revealed. Both are held against the greedy attacker who knows the graph.
+``queries`` counts until every revealed record was asked about, when the attacker knows that no new record will be revealed;
+``needed`` until the last new record was revealed. Both are compared with the greedy attacker who knows the graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import Case, Study
+from leakscope.papers.shokri import InfluenceCase, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
-from leakscope.releases.record_explanations import RecordExplanation
-from leakscope.releases.record_explanations.graph import InfluenceGraph, Order, influence_graph
+from leakscope.releases.record_explanations import InfluenceGraph, RecordExplanation, influence_graph
 
 ID = "shokri-fig10"
 TITLE = "Training records revealed by traversal of the influence graph from a random record"
@@ -35,7 +34,7 @@ PAPER = {
 FULL = {"k": 5, "size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1), "starts": 20}
 QUICK = {"k": 5, "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,), "starts": 5}
 
-ORDERS: tuple[Order, ...] = get_args(Order)
+ORDERS: tuple[Literal["breadth-first", "depth-first", "random"], ...] = ("breadth-first", "depth-first", "random")
 SLIGHTLY = 1.5  # how many times the largest component the median traversal may reveal
 TWICE = (1.5, 3.0)  # what counts as roughly twice
 
@@ -90,7 +89,7 @@ def _row(walks: Sequence[Walks]) -> list[Estimate]:
     ]
 
 
-def _statements(case: Case, values: Sequence[Estimate]) -> list[Claim]:
+def _statements(case: InfluenceCase, values: Sequence[Estimate]) -> list[Claim]:
     """Slightly more than the largest component, orders alike, and roughly twice the greedy queries."""
     _, median, largest, *multiples = values
     queries = dict(zip(ORDERS, multiples[: len(ORDERS)], strict=True))
@@ -112,7 +111,7 @@ def _statements(case: Case, values: Sequence[Estimate]) -> list[Claim]:
     ]
 
 
-def _figure(case: Case, walks: Sequence[Walks]) -> panels.Panel:
+def _figure(case: InfluenceCase, walks: Sequence[Walks]) -> panels.Panel:
     shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
     largest = 100 * float(np.mean([walk.largest for walk in walks]))
     return panels.histograms(

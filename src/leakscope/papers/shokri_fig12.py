@@ -1,8 +1,8 @@
-"""[shokri2019, Figure 12, appendix C]: the attack on other explanations by features, side by side.
+"""[shokri2019, Figure 12, appendix C]: the attack on other feature explanations, side by side.
 
 Three attackers who know nothing but the explanation and the predicted label: the attack network of appendix A, a decision
 tree on the 1-norm, and boosted trees on a few summaries of the explanation (its size, shape and signs). Accuracy is over
-equally many members and others. SmoothGrad comes with two sizes of its noise, since the paper states none: 0.2, and 1, the
+equally many members and non-members. SmoothGrad comes with two sizes of its noise, since the paper states none: 0.2, and 1, the
 default of the library that the paper used.
 
 Intervals are over records, for these networks: records of different networks are pooled, and compared within each.
@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leakscope.attacks import explanation_network, explanation_norm, learned_explanation
-from leakscope.attacks.protocol import Attack
+from leakscope.attacks import Attack, explanation_network, explanation_norm, learned_explanation
 from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
@@ -29,7 +28,7 @@ from leakscope.papers.work import Work
 from leakscope.releases.feature_explanations import parse
 
 ID = "shokri-fig12"
-TITLE = "Membership inference from other explanations by features"
+TITLE = "Membership inference from other feature explanations"
 PAPER = {
     "source": "Shokri, Strobel and Zick 2019, appendix C and Figure 12",
     "statement": (
@@ -104,7 +103,7 @@ def _attacks(method: str) -> dict[str, Attack]:
     return {
         "network": explanation_network(method),
         "tree": explanation_norm(method),
-        "boosted trees": learned_explanation(method, beside=None, true_label=False),
+        "boosted trees": learned_explanation(method, second=None, true_label=False),
     }
 
 
@@ -145,14 +144,14 @@ def _best(gap: float, found: Found) -> str:
 
 
 def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
-    """Twice the accuracy above one half: bars that begin at a coin."""
+    """Twice the accuracy above one half: bars that begin at a random guess."""
     attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
         [_label(method) for method in methods],
         {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
         x_label="Explanation",
-        y_label="Advantage of the attack (0: a coin)",
+        y_label="Advantage of the attack (0: random guess)",
     )
 
 

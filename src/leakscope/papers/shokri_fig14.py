@@ -8,7 +8,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, figure, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Size, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
 
@@ -36,16 +36,16 @@ SIZES: tuple[Size, ...] = ("small", "base", "big")
 def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks of three sizes at every number of features and classes."""
     return figure(
-        work, features, classes, SIZES, Effort(**effort), _statements,
+        work, features, classes, SIZES, SizeEffort(**effort), _statements,
         lambda rows: [_figure(rows, k) for k in classes],
     )  # fmt: skip
 
 
-def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
+def _statements(classes: int, rows: Sequence[SizeRow]) -> list[Claim]:
     """That correlation comes with features for each size, and that sizes differ in where and how much."""
     by_size = {size: [row for row in rows if row.classes == classes and row.size == size] for size in SIZES}
     found = []
-    peaks: dict[Size, Row] = {}
+    peaks: dict[Size, SizeRow] = {}
     places: dict[Size, tuple[int, ...]] = {}
     for size, ours in by_size.items():
         first, peaks[size] = ours[0], max(ours, key=lambda row: magnitude(row.correlation).value)
@@ -65,7 +65,7 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def _figure(rows: Sequence[Row], classes: int) -> panels.Panel:
+def _figure(rows: Sequence[SizeRow], classes: int) -> panels.Panel:
     series = {
         f"{size} ({'-'.join(map(str, WIDTHS[size]))})": [
             (row.features, row.correlation) for row in rows if row.classes == classes and row.size == size

@@ -10,7 +10,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri import LEVELS, Case, Study
+from leakscope.papers.shokri import LEVELS, InfluenceCase, Study
 from leakscope.papers.trends import Series, follows, slope
 from leakscope.papers.work import Work
 
@@ -31,7 +31,7 @@ QUICK = {"sizes": (50, 200, 800), "records": 1600, "most_draws": 3}
 def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Reproduction:
     """Count the self-revealing records at each size; large sets are drawn less often, for ``records`` in all."""
     source = shokri.load("adult")
-    found = [Case(source, 1.0, min(most_draws, max(2, records // size)), size) for size in sizes]
+    found = [InfluenceCase(source, 1.0, min(most_draws, max(2, records // size)), size) for size in sizes]
     counts = shokri.over_draws(work, found, _counts)
     shares = [
         [shokri.mean_share([draw[place] / case.size for draw in drawn]) for place in range(len(LEVELS))]

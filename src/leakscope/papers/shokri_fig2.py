@@ -1,8 +1,8 @@
 """[shokri2019, Figure 2, section 4.3.3 (1) and (2)]: the whole gradient against its 1-norm, and normalised gradients.
 
-If the 1-norm of the gradient is what gives members away, a decision tree on that one number does as well as a network on the
-whole gradient, and gradients divided by their 1-norm tell nothing. The tree on normalised gradients sees the number 1 and
-can't but guess: the network is the test. A control shuffles the memberships before that attack.
+If the 1-norm of the gradient is what reveals membership, a decision tree on that one number does as well as a network on the
+whole gradient, and gradients divided by their 1-norm reveal nothing. The tree on normalised gradients sees the number 1 and
+guesses at random: the network is the test. A control shuffles the memberships before that attack.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import Source, accuracy, auc, gain
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_targets import OverfitData, accuracy, auc, gain
 from leakscope.papers.work import Work
 
 ID = "shokri-fig2"
@@ -24,7 +24,7 @@ PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.3.3 (1) and (2) and Figure 2",
     "statement": (
         "1: a decision tree on the 1-norm of the gradient is competitive with a network on the whole gradient (Purchase: slightly "
-        "worse, Texas: almost the same, CIFAR-100: better). 2: attacks on normalised gradients do not beat a guess."
+        "worse, Texas: almost the same, CIFAR-100: better). 2: attacks on normalised gradients are no better than a random guess."
     ),
     "numbers": NO_NUMBERS,
 }
@@ -57,8 +57,8 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
     )  # fmt: skip
 
 
-def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
-    """Both statements at the largest gap of a set; open where no attack on the gradient beats a guess."""
+def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
+    """Both statements at the largest gap of a set; inconclusive where no attack on the gradient is above chance."""
     gap, answers = max(targets), targets[max(targets)].answers
     leaks = any(accuracy(answers[name]).low > 0.5 for name in (NETWORK, TREE))
     return [
@@ -68,7 +68,7 @@ def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
 
 
 def _tree_comes_close(name: str, gap: float, answers: Answers, leaks: bool) -> Claim:
-    """Statement 1: the network is surely no more than `CLOSE` better than the tree."""
+    """Statement 1: the network is at most `CLOSE` better than the tree."""
     network, tree = (accuracy(answers[attack]) for attack in (NETWORK, TREE))
     behind = gain(answers[NETWORK], answers[TREE])
     holds = False if behind.low > CLOSE else True if leaks and behind.high <= CLOSE else None
@@ -77,7 +77,7 @@ def _tree_comes_close(name: str, gap: float, answers: Answers, leaks: bool) -> C
 
 
 def _direction_tells_nothing(name: str, answers: Answers, leaks: bool) -> Claim:
-    """Statement 2: neither accuracy nor AUC of the network on normalised gradients is surely above one half."""
+    """Statement 2: neither accuracy nor AUC of the network on normalised gradients is significantly above one half."""
     normalised, ranked = accuracy(answers[NETWORK_NORMALISED]), auc(answers[NETWORK_NORMALISED])
     holds = False if max(normalised.low, ranked.low) > 0.5 else True if leaks else None
     return statement(

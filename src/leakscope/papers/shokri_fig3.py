@@ -1,13 +1,13 @@
-r"""[shokri2019, Figure 3, section 4.3.3 (3)]: does membership correlate with how sure the model is, and with the gradient?
+r"""[shokri2019, Figure 3, section 4.3.3 (3)]: does membership correlate with the confidence of the model, and with the gradient?
 
 The variance of the prediction vector is :math:`\mathrm{Var}(c(x)) = \frac1k\sum_i (c_i(x) - \frac1k)^2`, the size of the
 gradient :math:`\|\nabla c(x)\|_1`. Pearson's correlation is taken of each with membership (1 for members) and between the
 two, within each network, and averaged over the draws. The figure shows absolute values, as the paper's does; the table has
 the signs. The signals have heavier tails than normal values (kurtosis 2 to 18 in most networks, of the variance up to 100),
-so that Fisher's interval does not hold: records are drawn anew, members and non-members each among themselves, and the
-interval is that of the studentised bootstrap on Fisher's scale. It would still be too short for two signals that hang
-together closely and have tails like those of a log-normal, and it is where one signal is nearly a function of the other, as
-variance and norm are on Adult and Hospital: read those intervals as the least they could be.
+so that Fisher's interval does not hold: records are resampled, members and non-members separately, and the
+interval is that of the studentised bootstrap on Fisher's scale. It would still be too short for two signals that are
+closely related and have tails like those of a log-normal, and it is where one signal is nearly a function of the other, as
+variance and norm are on Adult and Hospital: read those intervals as lower bounds on their width.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import Case, Stopped, over_targets, watch
+from leakscope.papers.shokri_targets import OverfitCase, Stopped, over_targets, watch
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 
@@ -60,7 +60,7 @@ COLUMNS = ["data", "gap", "pair", *STATE, "correlation", "draws", "note"]
 
 
 class Signals(NamedTuple):
-    """What an attacker may look at, of the members and non-members of one network."""
+    """Two signals of the members and non-members of one network."""
 
     variance: Floats
     norm: Floats
@@ -96,7 +96,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
 
 
 def signals(stopped: Stopped, rng: np.random.Generator, most: int | None = None) -> Signals:
-    """Variance of the prediction vector and 1-norm of the gradient, of equally many members and non-members."""
+    """Give variance of the prediction vector and 1-norm of the gradient, of equally many members and non-members."""
     seen = watch(stopped, ("probabilities", "gradient"), rng, most)
     gradient = seen.observed["gradient"]
     norm = np.abs(gradient).sum(axis=1, dtype=np.float64)
@@ -104,7 +104,7 @@ def signals(stopped: Stopped, rng: np.random.Generator, most: int | None = None)
 
 
 def correlations(found: Signals, counts: Floats | None = None) -> tuple[Floats, Floats]:
-    r"""Pearson's correlations of the three pairs and their standard errors.
+    r"""Give Pearson's correlations of the three pairs and their standard errors.
 
     One row, or one for each row of ``counts``, which says how often each record is counted. With x and y standardised, the
     error is that of the mean of :math:`xy - r(x^2 + y^2)/2`, the influence of each record on r (the infinitesimal jackknife),
@@ -135,7 +135,7 @@ def correlations(found: Signals, counts: Floats | None = None) -> tuple[Floats, 
 
 
 def estimates(drawn: Sequence[Signals], resamples: int, rng: np.random.Generator) -> dict[str, Estimate]:
-    """The correlations, averaged over draws on Fisher's scale, with the interval of a studentised bootstrap there."""
+    """Give the correlations, averaged over draws on Fisher's scale, with the interval of a studentised bootstrap there."""
     value, error = _averaged([correlations(one) for one in drawn])
     values, errors = _averaged([_resampled(one, resamples, rng) for one in drawn])
     pivot = np.divide(values - value, errors, out=np.zeros_like(values), where=errors > 0)
@@ -172,7 +172,7 @@ def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tu
     return {pair: [(gap, magnitude(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
 
 
-def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
+def _findings(found: Sequence[OverfitCase], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
     """At the largest gap of each set: are there correlations, and is that between the two signals weak?"""
     findings = []
     for case, by_gap in zip(found, points, strict=True):
@@ -197,7 +197,7 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
 
 
 def _turn(name: str, pair: str, series: Sequence[Estimate]) -> Claim:
-    """Whether a correlation is surely of one sign at one gap and of the other at another."""
+    """Whether a correlation has significantly one sign at one gap and the other at another."""
     holds = any(point.low > 0 for point in series) and any(point.high < 0 for point in series)
     ends = {"smallest gap": series[0], "largest gap": series[-1]}
     return statement(f"sign of {pair} changes on {name}", holds, ends)

@@ -1,8 +1,8 @@
-"""[shokri2019, Figure 4, section 4.5]: the 1-norm of SmoothGrad by number of samples, for members and others.
+"""[shokri2019, Figure 4, section 4.5]: the 1-norm of SmoothGrad by number of samples, for members and non-members.
 
 SmoothGrad averages gradients at k points x + δ with δ ~ N(0, σ²I); with no noisy sample it is the gradient. The paper does
-not state its σ: several are tried. Two things are looked at: the AUC of −‖φ‖₁, which is below one half where members have
-the *larger* norms, and the accuracy of a decision tree on the norm, which finds either but less surely. The tree is fitted on
+not state its σ: several are used. There are two measures: the AUC of −‖φ‖₁, which is below one half where members have
+the *larger* norms, and the accuracy of a decision tree on the norm, which finds either with less power. The tree is fitted on
 one half of the records and judged on the other.
 
 Intervals are over records, for these networks: records of different networks are pooled, and compared within each.
@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscope.attacks import explanation_norm
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks import Guesses, explanation_norm
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import mean, median
@@ -36,7 +35,7 @@ TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"
 PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.5 and Figure 4",
     "statement": (
-        "One noisy sample brings the 1-norms of members and others so close that the attack fails; averaging over more "
+        "One noisy sample brings the 1-norms of members and non-members so close that the attack fails; averaging over more "
         "samples brings all norms down."
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure, nor the size of the noise.",
@@ -56,11 +55,11 @@ QUICK = {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "records": 300, "
 COLUMNS = [
     "target", "gap", "σ", "samples", "auc", "tree",
     *("members", "members_25", "members_75"),
-    *("others", "others_25", "others_75"),
+    *("nonmembers", "nonmembers_25", "nonmembers_75"),
 ]  # fmt: skip
 
 
-class Setting(NamedTuple):
+class SmoothGradSetting(NamedTuple):
     """Standard deviation of the noise and number of samples; no samples is the gradient."""
 
     sigma: float
@@ -79,17 +78,17 @@ class Norms(NamedTuple):
     tree: Judged
 
 
-Answer = tuple[str, float, list[Norms]]  # name and gap of a target, and what was seen of it with each setting
+TargetNorms = tuple[str, float, list[Norms]]  # name and gap of a target, and what was seen of it with each setting
 
 
-class Row(NamedTuple):
+class SmoothGradRow(NamedTuple):
     """One setting at one target, pooled over networks."""
 
     target: str
     gap: float
-    setting: Setting
+    setting: SmoothGradSetting
     members: Floats
-    others: Floats
+    nonmembers: Floats
     auc: Estimate
     tree: Estimate
 
@@ -97,18 +96,18 @@ class Row(NamedTuple):
         sigma = self.setting.sigma if self.setting.samples else None
         return [
             self.target, self.gap, sigma, self.setting.samples, self.auc, self.tree,
-            *_quartiles(self.members), *_quartiles(self.others),
+            *_quartiles(self.members), *_quartiles(self.nonmembers),
         ]  # fmt: skip
 
 
 def run(
     work: Work, gap: float, sigmas: Sequence[float], samples: Sequence[int], judged: int, epochs: int, **drawn: int
 ) -> Reproduction:
-    """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
+    """Measure SmoothGrad of networks stopped at a gap, and trained to the end."""
     case, seed = shokri_targets.purchase(**drawn, epochs=epochs), work.seed
-    settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in sigmas for count in samples)]
+    settings = [SmoothGradSetting(0.0, 0), *(SmoothGradSetting(sigma, count) for sigma in sigmas for count in samples)]
 
-    def look(number: int) -> list[Answer]:
+    def look(number: int) -> list[TargetNorms]:
         found = shokri_targets.targets(
             case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
         )
@@ -132,10 +131,12 @@ def _name(stopped: Stopped) -> str:
     return "end" if stopped.wanted is None else f"gap {stopped.wanted:g}"
 
 
-def _look(stopped: Stopped, settings: Sequence[Setting], judged: int, rng: np.random.Generator) -> list[Norms]:
+def _look(
+    stopped: Stopped, settings: Sequence[SmoothGradSetting], judged: int, rng: np.random.Generator
+) -> list[Norms]:
     """The norms of every setting, one after the other: all explanations at once would fill the memory.
 
-    Each time the same records are looked at, in the same order.
+    Each time the same records are used, in the same order.
     """
     found = []
     for setting in settings:
@@ -146,18 +147,18 @@ def _look(stopped: Stopped, settings: Sequence[Setting], judged: int, rng: np.ra
     return found
 
 
-def _rows(name: str, answers: Sequence[Answer], settings: Sequence[Setting]) -> list[Row]:
+def _rows(name: str, answers: Sequence[TargetNorms], settings: Sequence[SmoothGradSetting]) -> list[SmoothGradRow]:
     rows = []
     for place, setting in enumerate(settings):
         found = [looks[place] for _, _, looks in answers]
         together = pool([Judged(Guesses(-one.norms, one.norms), one.member, _one_scale(one)) for one in found])
         rows.append(
-            Row(
+            SmoothGradRow(
                 target=name,
                 gap=float(np.mean([gap for _, gap, _ in answers])),
                 setting=setting,
                 members=np.concatenate([one.norms[one.member] for one in found]),
-                others=np.concatenate([one.norms[~one.member] for one in found]),
+                nonmembers=np.concatenate([one.norms[~one.member] for one in found]),
                 auc=auc(together),
                 tree=accuracy(pool([one.tree for one in found])),
             )
@@ -174,7 +175,7 @@ def _quartiles(norms: Floats) -> list[Cell]:
     return [median(norms), *np.quantile(norms, (0.25, 0.75)).tolist()]
 
 
-def _statements(rows: Sequence[Row]) -> list[Claim]:
+def _statements(rows: Sequence[SmoothGradRow]) -> list[Claim]:
     """Of each target: the gradient is attacked, one noisy sample ends that, and more samples bring norms down."""
     found = []
     for name in dict.fromkeys(row.target for row in rows):
@@ -185,30 +186,30 @@ def _statements(rows: Sequence[Row]) -> list[Claim]:
             said = f"{name}, σ = {sigma:g}: the attack fails with one noisy sample"
             found.append(statement(said, _fails(first), _told(first)))
             # E‖mean of k gradients‖₁ falls with k by the triangle inequality; medians need not
-            drops.append(mean(np.concatenate([first.members - last.members, first.others - last.others])))
+            drops.append(mean(np.concatenate([first.members - last.members, first.nonmembers - last.nonmembers])))
         least = min(drops, key=lambda drop: drop.value)
         said = f"{name}: {noisy[-1].setting.samples} samples instead of one reduce the mean norm"
         found.append(statement(said, every([between(drop, 0.0) for drop in drops]), {"smallest reduction": least}))
     return found
 
 
-def _ends(noisy: Sequence[Row]) -> Iterator[tuple[float, Row, Row]]:
+def _ends(noisy: Sequence[SmoothGradRow]) -> Iterator[tuple[float, SmoothGradRow, SmoothGradRow]]:
     """For each σ the rows with the fewest and with the most samples."""
     for sigma in dict.fromkeys(row.setting.sigma for row in noisy):
         ours = sorted((row for row in noisy if row.setting.sigma == sigma), key=lambda row: row.setting.samples)
         yield sigma, ours[0], ours[-1]
 
 
-def _fails(row: Row) -> bool:
-    """Whether neither the tree nor the order of the norms, either way round, tells members."""
+def _fails(row: SmoothGradRow) -> bool:
+    """Whether neither the tree nor the order of the norms, either way round, distinguishes members."""
     return row.tree.low <= 0.5 and row.auc.low <= 0.5 <= row.auc.high
 
 
-def _told(row: Row) -> dict[str, Estimate]:
+def _told(row: SmoothGradRow) -> dict[str, Estimate]:
     return {"AUC of −‖φ‖₁": row.auc, "accuracy of the tree": row.tree}
 
 
-def _findings(rows: Sequence[Row]) -> list[str]:
+def _findings(rows: Sequence[SmoothGradRow]) -> list[str]:
     """Where averaging brings the attack back, and where it is the members that have the larger norms."""
     found = [
         f"{name}, σ = {sigma:g}: averaging over more samples brings the attack back, AUC {write(first.auc)} to {write(last.auc)}."
@@ -226,11 +227,11 @@ def _findings(rows: Sequence[Row]) -> list[str]:
     return found
 
 
-def _beyond(row: Row) -> Estimate:
+def _beyond(row: SmoothGradRow) -> Estimate:
     return row.auc.mapped(lambda auc: auc - 0.5)
 
 
-def _figures(name: str, rows: Sequence[Row]) -> list[panels.Panel]:
+def _figures(name: str, rows: Sequence[SmoothGradRow]) -> list[panels.Panel]:
     """The AUC by number of samples, a line for each σ; and the medians of the norms for the σ in the middle."""
     plain, *noisy = [row for row in rows if row.target == name]
     sigmas = list(dict.fromkeys(row.setting.sigma for row in noisy))
@@ -255,7 +256,7 @@ def _figures(name: str, rows: Sequence[Row]) -> list[panels.Panel]:
             [str(row.setting.samples) for row in shown_here],
             {
                 "members": [median(row.members) for row in shown_here],
-                "others": [median(row.others) for row in shown_here],
+                "non-members": [median(row.nonmembers) for row in shown_here],
             },
             x_label="Noisy samples (0: the gradient)",
             y_label="Median of the 1-norm",

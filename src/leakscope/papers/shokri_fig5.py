@@ -1,4 +1,4 @@
-"""[shokri2019, Figure 5, section 4.4]: does the gradient's 1-norm tell membership, by number of features and classes."""
+"""[shokri2019, Figure 5, section 4.4]: does the gradient's 1-norm reveal membership, by number of features and classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, figure, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
 
@@ -41,12 +41,12 @@ HIGH, LOW = 0.95, 0.5  # accuracies
 def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks at every number of features and classes."""
     return figure(
-        work, features, classes, ("base",), Effort(**effort), _statements,
+        work, features, classes, ("base",), SizeEffort(**effort), _statements,
         lambda rows: [_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
     )  # fmt: skip
 
 
-def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
+def _statements(classes: int, rows: Sequence[SizeRow]) -> list[Claim]:
     """All that can be stated of one number of classes; a statement about rows that are not there is left out."""
     rows = [row for row in rows if row.classes == classes]
     few, many = [row for row in rows if row.features <= FEW], [row for row in rows if row.features >= MANY]
@@ -70,7 +70,7 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
     return found
 
 
-def _two_classes(name: str, few: Sequence[Row], many: Sequence[Row]) -> list[Claim]:
+def _two_classes(name: str, few: Sequence[SizeRow], many: Sequence[SizeRow]) -> list[Claim]:
     worst = min(few, key=lambda row: row.test_accuracy.value)
     before, first, last = few[-1], many[0], many[-1]
     high = every([between(one, HIGH) for one in (worst.train_accuracy, worst.test_accuracy)])
@@ -93,7 +93,7 @@ def _two_classes(name: str, few: Sequence[Row], many: Sequence[Row]) -> list[Cla
     return found
 
 
-def _more_classes(name: str, rows: Sequence[Row], many: Sequence[Row]) -> list[Claim]:
+def _more_classes(name: str, rows: Sequence[SizeRow], many: Sequence[SizeRow]) -> list[Claim]:
     best = max(rows, key=lambda row: row.test_accuracy.value)
     below = max((row for row in rows if row not in many), key=lambda row: row.train_accuracy.value)
     highest = max(many, key=lambda row: row.train_accuracy.value)
@@ -109,12 +109,12 @@ def _more_classes(name: str, rows: Sequence[Row], many: Sequence[Row]) -> list[C
     ]
 
 
-def _correlations(rows: Sequence[Row], classes: Sequence[int]) -> panels.Panel:
+def _correlations(rows: Sequence[SizeRow], classes: Sequence[int]) -> panels.Panel:
     series = {f"{k} classes": [(row.features, row.correlation) for row in rows if row.classes == k] for k in classes}
     return _lines("Correlation of membership and ‖∇c‖₁", series, "Pearson's coefficient")
 
 
-def _accuracies(rows: Sequence[Row], classes: int) -> panels.Panel:
+def _accuracies(rows: Sequence[SizeRow], classes: int) -> panels.Panel:
     ours = [row for row in rows if row.classes == classes]
     series = {
         "training": [(row.features, row.train_accuracy) for row in ours],

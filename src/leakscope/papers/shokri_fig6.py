@@ -10,7 +10,7 @@ import numpy as np
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import PaperNumber, Reproduction, compare
-from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
+from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase, Study
 from leakscope.papers.work import Work
 
 ID = "shokri-fig6"
@@ -57,7 +57,7 @@ def _shares(drawn: Study) -> list[float]:
     return [float(np.mean(place < k)) for k in LEVELS]
 
 
-def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[PaperNumber]:
+def _compared(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[PaperNumber]:
     return [
         compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
         for case, values in zip(found, measured, strict=True)
@@ -66,7 +66,7 @@ def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> 
     ]
 
 
-def _findings(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[str]:
+def _findings(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[str]:
     """Which weight of the penalty comes nearest to the paper, and what the stand-in gives."""
     paper = [[number for place in range(len(LEVELS)) if (number := case.stated(place)) is not None] for case in found]
     stand_ins = [

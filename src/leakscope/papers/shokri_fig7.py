@@ -1,7 +1,7 @@
-r"""[shokri2019, Figure 7]: the largest influence at members and at non-members, and who of the members reveals itself.
+r"""[shokri2019, Figure 7]: the largest influence at members and at non-members, and which members reveal themselves.
 
 The released influence is an attack on membership too: the AUC is the chance that a member's largest \|influence\| is
-above a non-member's. ``rest`` leaves out the members that the explanation names outright.
+above a non-member's. ``rest`` leaves out the members that their explanation shows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import auc, proportion
-from leakscope.core.ranking import Part, Ranking
+from leakscope.core.ranking import Ranking, ScoreSplit
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import Case, Study
+from leakscope.papers.shokri import InfluenceCase, Study
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation
@@ -81,7 +81,7 @@ def _sizes(drawn: Study) -> Sizes:
 
 def _aucs(drawn: Sizes) -> Aucs:
     rest = drawn.members[~drawn.revealed]
-    both = [auc(Ranking.of([Part(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
+    both = [auc(Ranking.of([ScoreSplit(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
     return Aucs(both[0], both[1] if len(both) > 1 else None)
 
 
@@ -99,7 +99,7 @@ def _figure(name: str, drawn: Sizes) -> panels.Panel:
     return panels.histograms(name, positive, x_label="Largest |influence| on the record")
 
 
-def _statements(case: Case, both: Aucs) -> list[Claim]:
+def _statements(case: InfluenceCase, both: Aucs) -> list[Claim]:
     """Similar if the AUC's interval stays close to 0.5; different if that of the rest excludes 0.5."""
     similar = between(both.all, 0.5 - SIMILAR, 0.5 + SIMILAR)
     apart = None if both.rest is None or both.rest.low <= 0.5 <= both.rest.high else True

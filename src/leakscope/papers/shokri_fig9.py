@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from leakscope.attacks.reconstruction_static import Kind, static_queries
+from leakscope.attacks import static_queries
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import PaperNumber, Reproduction, compare, statement
-from leakscope.papers.shokri import LEVELS, Case, Key, Study
+from leakscope.papers.shokri import LEVELS, InfluenceCase, Key, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
 from leakscope.releases.oracle import Oracle
@@ -42,13 +42,14 @@ QUICK = {"queries": (1, 10, 50, 100), "size": 200, "draws": 2, "picture_draws": 
 UNIFORM: dict[Key, float] = {"hospital": 3.0}  # about so many percent after 1,000 uniform queries, k = 10
 FEWER: dict[Key, float] = {"pictures": 2.0}  # less than that
 ABOUT = 1.0  # points
+Kind = Literal["uniform", "marginal", "records"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WORDS = {"uniform": "uniform", "marginal": "marginals", "records": "true distribution"}
 Table = list[list[list[Estimate]]]  # by kind, k and number of queries
 
 
 def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
-    """Ask a fresh oracle of every draw for each kind of queries and each k."""
+    """Query a fresh oracle of every draw for each kind of queries and each k."""
     found, seed = shokri.cases(**drawn), work.seed
 
     def reveal(drawn: Study) -> Floats:
@@ -73,7 +74,7 @@ def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
 
 
 def _revealed(drawn: Study, kind: Kind, k: int, queries: Sequence[int], seed: int) -> Floats:
-    """Share of training records that have fallen after each number of queries."""
+    """Share of training records revealed after each number of queries."""
     oracle = Oracle.of(drawn.loo, drawn.X, drawn.y, RecordExplanation(k=k))
     rng = np.random.default_rng([seed, drawn.draw])  # each k is asked about the same points
     attack = static_queries(kind, max(queries))
@@ -89,13 +90,13 @@ def _means(shares: Floats) -> Table:
     ]
 
 
-def _note(case: Case, kind: str, count: int) -> str | None:
+def _note(case: InfluenceCase, kind: str, count: int) -> str | None:
     held = min(case.size, len(case.source.y) - case.size)  # records that were not trained on
     few = f"the attacker has only {held:,} records to ask about" if kind == "records" and count > held else ""
     return "; ".join(filter(None, [case.source.stands_in, few])) or None
 
 
-def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]:
+def _statements(case: InfluenceCase, table: Table, queries: Sequence[int]) -> list[Claim]:
     """For the largest k and number of queries: each kind above the one before, and saturation."""
     last = [rows[-1][-1] for rows in table]
     shares = {f"{WORDS[kind]} (%)": value for kind, value in zip(KINDS, last, strict=True)}
@@ -113,7 +114,7 @@ def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]
     return found
 
 
-def _compared(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[int]) -> list[PaperNumber]:
+def _compared(found: Sequence[InfluenceCase], tables: Sequence[Table], queries: Sequence[int]) -> list[PaperNumber]:
     return [
         compare(f"{case.name}, uniform (%)", table[0][-1][-1], UNIFORM[case.source.key], ABOUT)
         for case, table in zip(found, tables, strict=True)
@@ -127,7 +128,7 @@ def _saturates(shares: Sequence[Estimate], queries: Sequence[int]) -> bool:
     return (after - before) / (queries[-1] - queries[-2]) < before / queries[-2] / 2
 
 
-def _figure(case: Case, table: Table, queries: Sequence[int]) -> panels.Panel:
+def _figure(case: InfluenceCase, table: Table, queries: Sequence[int]) -> panels.Panel:
     return panels.lines(
         f"{case.name}, k = {LEVELS[-1]}",
         {WORDS[kind]: list(zip(queries, rows[-1], strict=True)) for kind, rows in zip(KINDS, table, strict=True)},

@@ -1,4 +1,4 @@
-"""[shokri2019, Table 2]: who reveals itself, by age and race, and by kind of animal.
+"""[shokri2019, Table 2]: records that reveal themselves, by age and race, and by kind of animal.
 
 A group's share is taken over all draws, and its interval counts a record that is drawn several times once and allows for
 shares that vary between draws (`shokri.pooled_share`). Groups of one set are compared with the whole set of the same
@@ -16,7 +16,7 @@ from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Cell, Reproduction, compare
-from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
+from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase, Study
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
 
@@ -34,7 +34,7 @@ FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0,
 QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,)}
 
 
-class Group(NamedTuple):
+class RevealedGroup(NamedTuple):
     """A group of a data set over all draws: how much of the data it is, and its share revealed for each k."""
 
     name: str
@@ -71,18 +71,18 @@ def _ranks(drawn: Study) -> tuple[Indices, Indices]:
     return drawn.rows, shokri.own_rank(drawn)
 
 
-def _groups(case: Case, drawn: Sequence[tuple[Indices, Indices]]) -> list[Group]:
+def _groups(case: InfluenceCase, drawn: Sequence[tuple[Indices, Indices]]) -> list[RevealedGroup]:
     groups = []
     for name, member in case.source.groups.items():
         chosen = [(rows[member[rows]], ranks[member[rows]]) for rows, ranks in drawn]
         sizes = [len(rows) for rows, _ in chosen]
         distinct = len(np.unique(np.concatenate([rows for rows, _ in chosen])))
         shares = [shokri.pooled_share([int(np.sum(ranks < k)) for _, ranks in chosen], sizes, distinct) for k in LEVELS]
-        groups.append(Group(name, 100 * sum(sizes) / (len(drawn) * case.size), distinct, shares))
+        groups.append(RevealedGroup(name, 100 * sum(sizes) / (len(drawn) * case.size), distinct, shares))
     return groups
 
 
-def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
+def _rows(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for group in groups:
         cells: list[Cell] = [case.source.name, case.l2, group.name, group.percent, group.records]
@@ -93,7 +93,7 @@ def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
     return rows
 
 
-def _minorities(case: Case, groups: Sequence[Group]) -> str:
+def _minorities(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> str:
     """Which groups are revealed more or less often than the whole set, for k = 5."""
     shares = {group.name: group.revealed[LEVELS.index(5)] for group in groups}
     whole = shares[groups[0].name]
@@ -104,7 +104,7 @@ def _minorities(case: Case, groups: Sequence[Group]) -> str:
     return f"{case.name}, k = 5: {f'revealed significantly {said}' if said else 'no group differs significantly'}."
 
 
-def _figure(case: Case, groups: Sequence[Group]) -> panels.Panel:
+def _figure(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> panels.Panel:
     names = {place: f"k = {k}" for place, k in enumerate(LEVELS)}
     return panels.bars(
         case.name,

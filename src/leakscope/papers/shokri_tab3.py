@@ -1,7 +1,7 @@
 """[shokri2019, Table 3]: records recovered by subspace reduction, Algorithm 1.
 
 The paper lists one record per round, the one whose influence is then made zero (``zeroed``), and that of the last round,
-which can't be. The points that are asked about along the way show others too: ``recovered`` is all that fell. What limits
+which can't be. The queries of a round reveal further records: ``recovered`` counts all of them. The limit on
 the rounds is not the number of columns but the dimension that training records span, less where columns depend on each
 other or never vary: each record made zero takes one dimension of the ``rank`` of the centred training records.
 """
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope.attacks.reconstruction_subspace import subspace_reduction
+from leakscope.attacks import subspace_reduction
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
-from leakscope.papers.shokri import Case, Key, Study
+from leakscope.papers.shokri import InfluenceCase, Key, Study
 from leakscope.papers.work import Work
 from leakscope.releases.oracle import Oracle
 from leakscope.releases.record_explanations import RecordExplanation
@@ -38,7 +38,7 @@ CLOSE = 5.0  # records within which a count agrees
 NEARLY = 0.9  # share of a high-dimensional set that counts as nearly all
 
 
-class Row(NamedTuple):
+class SubspaceRow(NamedTuple):
     """Means over draws: records made zero, records that fell, rank + 1 of the training records, and queries."""
 
     zeroed: Estimate
@@ -63,7 +63,7 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
     rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
     return work.result(
         settings=shokri.settings(found, k=1, picture_dimensions=picture_dimensions),
-        columns=shokri.columns("columns", *Row._fields, "paper"),
+        columns=shokri.columns("columns", *SubspaceRow._fields, "paper"),
         rows=[case.row(case.source.X.shape[1], *row, _stated(case)) for case, row in zip(found, rows, strict=True)],
         compared=[
             compare(f"{case.name}, records made zero", row.zeroed, stated, CLOSE)
@@ -87,17 +87,17 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
     )  # fmt: skip
 
 
-def _row(case: Case, drawn: Sequence[tuple[int, int, int, int]]) -> Row:
+def _row(case: InfluenceCase, drawn: Sequence[tuple[int, int, int, int]]) -> SubspaceRow:
     """Means over draws; no more records can fall than there are."""
     limits = (case.size, case.size, np.inf, np.inf)
-    return Row(*map(shokri.mean_count, zip(*drawn, strict=True), limits))
+    return SubspaceRow(*map(shokri.mean_count, zip(*drawn, strict=True), limits))
 
 
-def _stated(case: Case) -> float | None:
+def _stated(case: InfluenceCase) -> float | None:
     return TABLE_3[case.source.key] if case.is_paper else None
 
 
-def _note(case: Case, row: Row) -> str:
+def _note(case: InfluenceCase, row: SubspaceRow) -> str:
     """The rank that limits the count, and how much of a high-dimensional set is recovered."""
     share = row.recovered.value / case.size
     words = f"{case.name}: {write(row.zeroed)} records were made zero, rank + 1 is {write(row.rank)}, {share:.1%} of the records were recovered"

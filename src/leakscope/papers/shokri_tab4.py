@@ -10,10 +10,9 @@ import numpy as np
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
-from leakscope.papers.shokri import Case, Key, Study
+from leakscope.papers.shokri import InfluenceCase, Key, Study
 from leakscope.papers.work import Work
-from leakscope.releases.record_explanations import RecordExplanation
-from leakscope.releases.record_explanations.graph import influence_graph
+from leakscope.releases.record_explanations import RecordExplanation, influence_graph
 
 ID = "shokri-tab4"
 TITLE = "The influence graph: strongly connected components and in-degrees"
@@ -85,12 +84,12 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
     )  # fmt: skip
 
 
-def _stated(case: Case, k: int) -> Sequence[int | None]:
+def _stated(case: InfluenceCase, k: int) -> Sequence[int | None]:
     """The paper's row, if it is about this set, this number of records and this k."""
     return TABLE_4[case.source.key] if case.is_paper and k == 5 else [None] * len(MEASURES)
 
 
-def _shape(case: Case, values: Sequence[Estimate]) -> str:
+def _shape(case: InfluenceCase, values: Sequence[Estimate]) -> str:
     """Whether the graph is fragmented as the paper has it."""
     components, single, largest, _, unreached = values
     fragmented = single.low > components.value / 2 and components.low > case.size / 2

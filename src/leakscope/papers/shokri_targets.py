@@ -2,12 +2,12 @@ r"""What the reproductions of shokri2019, section 4, have in common: the data, n
 overfitting, and an attack on each, judged on records that it was not fitted on.
 
 Overfitting is the gap between training and test accuracy [shokri2019, section 4.3.2]. One network per draw is trained; its
-two accuracies are looked at several times an epoch (of images, every other epoch), and for every wanted gap the weights are
-kept at the first look that reaches it. An untrained network has no gap either, so gap 0 is the last look with a gap of at
-most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that
-the test accuracy is taken from are the non-members that the attack is judged on, as in the paper.
+two accuracies are measured several times per epoch (for images, every other epoch), and for every wanted gap the weights are
+kept at the first measurement that reaches it. An untrained network has no gap either, so gap 0 is the last measurement with
+a gap of at most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the allowed epochs is left out. The test
+accuracy is that on the non-members that the attack is judged on, as in the paper.
 
-The attacker knows the membership of half of the records and is asked about the other half, then the other way round; the
+The attacker knows the membership of half of the records and scores the other half, then the reverse; the
 paper's figure is the accuracy on equally many members and non-members, which is :math:`\tfrac12 + \tfrac12` advantage.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
@@ -29,16 +29,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks import Attack, Guesses
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.extras import import_torch
 from leakscope.core.ranking import Scale, split
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.risk import Judged
-from leakscope.models.target import Model
+from leakscope.models.model import Model
 from leakscope.papers.work import Work
 from leakscope.releases.release import observe
 
@@ -51,16 +52,16 @@ KERNEL, DENSE = 5, 128  # of the network for images
 READING = (
     "tanh networks trained by Adagrad (rate 0.01, decay 1e-7) on batches of 64: 1024-512-256 for bits, 128-64 for tables, two "
     "convolutions (16 and 32 filters of 5 × 5, max-pooling) and 128 neurons for images; the paper states no widths; stopped "
-    "at the first look that reaches a gap between training and test accuracy; attacks fitted on one half of the records and "
+    "at the first measurement that reaches a gap between training and test accuracy; attacks fitted on one half of the records and "
     "judged on the other"
 )
 
 
-class Training(NamedTuple):
-    """How a network is trained, and how often an epoch its accuracies are looked at.
+class NetworkTraining(NamedTuple):
+    """How a network is trained, and how often per epoch its accuracies are measured.
 
-    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a look an epoch is one
-    every other epoch.
+    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a measurement per
+    epoch is one every other epoch.
     """
 
     widths: tuple[int, ...]
@@ -69,8 +70,8 @@ class Training(NamedTuple):
     batch: int = 64
 
 
-class Source(NamedTuple):
-    """A data set of the paper, or what stands in for it, as it is stored; `draw` gives records as a network takes them."""
+class OverfitData(NamedTuple):
+    """A data set of the paper or its substitute, as it is stored; `draw` gives records as a network takes them."""
 
     key: str
     name: str
@@ -78,7 +79,7 @@ class Source(NamedTuple):
     y: NDArray[np.int64]
     classes: int
     size: int
-    training: Training
+    training: NetworkTraining
     stands_in: str = ""
 
     @property
@@ -112,12 +113,12 @@ class Stopped(NamedTuple):
 
 _BITS = (1024, 512, 256)
 #: The sets of [shokri2019, Table 1], and how their networks are trained.
-SETS: dict[str, tuple[str, Training]] = {
-    "purchase100": ("Purchase", Training(_BITS, epochs=40, looks=10)),
-    "texas100": ("Texas", Training(_BITS, epochs=60, looks=4)),
-    "cifar100": ("CIFAR-100", Training((16, 32), epochs=60, looks=0.5)),
-    "diabetes130": ("Hospital", Training((128, 64), epochs=60, looks=2)),
-    "adult": ("Adult", Training((128, 64), epochs=60, looks=2)),
+SETS: dict[str, tuple[str, NetworkTraining]] = {
+    "purchase100": ("Purchase", NetworkTraining(_BITS, epochs=40, looks=10)),
+    "texas100": ("Texas", NetworkTraining(_BITS, epochs=60, looks=4)),
+    "cifar100": ("CIFAR-100", NetworkTraining((16, 32), epochs=60, looks=0.5)),
+    "diabetes130": ("Hospital", NetworkTraining((128, 64), epochs=60, looks=2)),
+    "adult": ("Adult", NetworkTraining((128, 64), epochs=60, looks=2)),
 }
 SIZE = 10_000  # records for training, and as many for the test
 
@@ -125,8 +126,8 @@ SIZE = 10_000  # records for training, and as many for the test
 # --- data ---------------------------------------------------------------------------------------------------------------
 
 
-def load(key: str) -> Source | None:
-    """One of the sets, or what stands in for it; None where it is not in the mirror folder or the cache and nothing can.
+def load(key: str) -> OverfitData | None:
+    """Load one of the sets, or its substitute; None where neither is in the mirror folder or the cache.
 
     ``location30`` asks for the stand-in of ``purchase100`` by its own name.
     """
@@ -145,18 +146,18 @@ def load(key: str) -> Source | None:
     return _read(key, key, SETS[key][0])
 
 
-def _read(dataset: str, key: str, name: str, stands_in: str = "") -> Source:
+def _read(dataset: str, key: str, name: str, stands_in: str = "") -> OverfitData:
     from leakscope.data import datasets
 
     data = datasets.load(dataset, preparation="one-hot" if key in ("diabetes130", "adult") else None)
     X, y = np.asarray(data.X), np.asarray(data.y, np.int64)
     X = X.astype(np.float32) if X.dtype.kind == "f" else X  # bits and bytes stay so until they are drawn
     words = "; ".join(filter(None, [stands_in, data.stands_in]))
-    return Source(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], words)
+    return OverfitData(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], words)
 
 
-def draw(source: Source, size: int, rng: np.random.Generator) -> tuple[Records, Records]:
-    """Members and as many non-members, as float32; images are (colour, height, width) in [0, 1]."""
+def draw(source: OverfitData, size: int, rng: np.random.Generator) -> tuple[Records, Records]:
+    """Draw members and as many non-members, as float32; images are (colour, height, width) in [0, 1]."""
     if not 1 <= size <= len(source.y) // 2:
         raise InputError(
             f"{source.name} has {len(source.y):,} records: draw 1 to {len(source.y) // 2:,} of each kind, not {size}"
@@ -165,7 +166,7 @@ def draw(source: Source, size: int, rng: np.random.Generator) -> tuple[Records, 
     return _records(source, order[:size]), _records(source, order[size : 2 * size])
 
 
-def _records(source: Source, rows: NDArray[np.intp]) -> Records:
+def _records(source: OverfitData, rows: NDArray[np.intp]) -> Records:
     X = source.X[rows].astype(np.float32)
     if source.is_image:
         X = np.ascontiguousarray(X.transpose(0, 3, 1, 2)) / np.float32(255)
@@ -175,8 +176,8 @@ def _records(source: Source, rows: NDArray[np.intp]) -> Records:
 # --- networks -----------------------------------------------------------------------------------------------------------
 
 
-def network(source: Source, widths: Sequence[int]) -> Any:
-    """An untrained network for the records of a source, by torch's random numbers; it gives logits."""
+def network(source: OverfitData, widths: Sequence[int]) -> Any:
+    """Make an untrained network for the records of a source, by torch's random numbers; it gives logits."""
     from torch import nn
 
     parts: list[Any] = []
@@ -195,13 +196,13 @@ def network(source: Source, widths: Sequence[int]) -> Any:
 
 
 def targets(
-    source: Source,
+    source: OverfitData,
     gaps: Sequence[float],
     seed: int,
     *,
     number: int = 0,
     size: int | None = None,
-    training: Training | None = None,
+    training: NetworkTraining | None = None,
     to_end: bool = False,
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
@@ -209,10 +210,7 @@ def targets(
     ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or
     half of the set, and ``training`` the source's own. ``to_end`` adds the network at the end, with ``wanted`` None.
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("the networks of section 4", "torch") from None
+    import_torch("the networks of section 4")
     from leakscope.models.adapters import seeded_torch
 
     if not (gaps or to_end) or not all(0 <= gap <= 1 for gap in gaps):
@@ -236,7 +234,7 @@ def targets(
     return [kept[gap] for gap in (*sorted(gaps), None) if gap in kept]
 
 
-def _looks(source: Source, members: Records, nonmembers: Records, training: Training) -> Iterator[Stopped]:
+def _looks(source: OverfitData, members: Records, nonmembers: Records, training: NetworkTraining) -> Iterator[Stopped]:
     """Train by torch's random numbers and yield the network after every part of an epoch; it goes on changing."""
     import torch
 
@@ -281,7 +279,7 @@ class Watched(NamedTuple):
 
 
 def watch(stopped: Stopped, releases: Sequence[str], rng: np.random.Generator, most: int | None = None) -> Watched:
-    """Observe the releases at the records of a target; at ``most`` so many of each kind, which are in random order."""
+    """Observe the releases at the records of a target, at most ``most`` members and as many non-members."""
     from leakscope.data.fingerprints import row_hashes
 
     sides = [side.take(np.arange(min(len(side), most or len(side)))) for side in (stopped.members, stopped.nonmembers)]
@@ -293,16 +291,16 @@ def watch(stopped: Stopped, releases: Sequence[str], rng: np.random.Generator, m
 
 
 def judge(attack: Attack, watched: Watched, rng: np.random.Generator, *, permuted: bool = False) -> Judged:
-    """Fit the attack on each half and judge it on the other; ``permuted``: with memberships that are shuffled first."""
+    """Fit the attack on each half and judge it on the other; ``permuted`` shuffles the memberships first."""
     sample, observed = watched.sample, watched.observed
     member = sample.permuted(rng) if permuted else sample.member
-    beside = attack.beside_in(observed)
-    guesses, _ = cross_guess(attack, observed[attack.release], watched.labels, member, sample.half, rng, beside=beside)
+    second = attack.second_in(observed)
+    guesses, _ = cross_guess(attack, observed[attack.release], watched.labels, member, sample.half, rng, second=second)
     return Judged(guesses, member, scale_of(attack, sample.half))
 
 
 def pool(parts: Sequence[Judged]) -> Judged:
-    """Judged records of several targets together: their scores are compared within each target only."""
+    """Pool the judged records of several targets: their scores are compared within each target only."""
     strata, blocks = ([getattr(part.scale, name) for part in parts] for name in ("stratum", "block"))
     guesses = [part.guesses for part in parts]
     return Judged(
@@ -321,7 +319,7 @@ def _apart(numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
 
 
 def accuracy(judged: Judged) -> Estimate:
-    """Share of right decisions over equally many members and non-members, by the attack's own decisions."""
+    """Give the share of right decisions over equally many members and non-members, by the attack's own decisions."""
     return intervals.mean_difference(judged.says).mapped(as_accuracy)
 
 
@@ -334,7 +332,7 @@ def as_accuracy(advantage: float) -> float:
 
 
 def gain(first: Judged, second: Judged) -> Estimate:
-    """Accuracy of the first attack minus that of the second on the same records; the interval is for pairs.
+    """Give the accuracy of the first attack minus that of the second on the same records; the interval is for pairs.
 
     Half the change of a decision, plus one half, lies in [0, 1], and its mean over members minus that over non-members is the
     change of the accuracy.
@@ -347,42 +345,42 @@ def gain(first: Judged, second: Judged) -> Estimate:
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-class Case(NamedTuple):
+class OverfitCase(NamedTuple):
     """A data set, how many records train its networks, how they are trained, and how often."""
 
-    source: Source
+    source: OverfitData
     size: int
-    training: Training
+    training: NetworkTraining
     draws: int
 
 
-def purchase(records: int, draws: int, **training: Any) -> Case:
-    """Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
+def purchase(records: int, draws: int, **training: Any) -> OverfitCase:
+    """Give Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
     source = load("purchase100")
     assert source is not None  # location30 stands in
-    return Case(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
+    return OverfitCase(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
 
 
-def settings_of(case: Case, **more: Any) -> dict[str, Any]:
-    """All that the numbers of one case depend on."""
+def settings_of(case: OverfitCase, **more: Any) -> dict[str, Any]:
+    """Give all that the numbers of one case depend on."""
     stands_in = case.source.stands_in or "none: the data set is that of the paper"
     return {"reading": READING, "stands_in": stands_in, **more, "records": case.size, "networks": case.draws}
 
 
 def over_targets(
     work: Work,
-    cases: Sequence[Case],
+    cases: Sequence[OverfitCase],
     gaps: Sequence[float],
     measure: Callable[[Stopped, np.random.Generator], Answer],
 ) -> list[list[list[tuple[Stopped, Answer]]]]:
-    """What ``measure`` says of every target: by case and by wanted gap, for the draws that reach the gap.
+    """Apply ``measure`` to every target: by case and by wanted gap, for the draws that reach the gap.
 
     The targets come without their networks and records.
     """
     jobs = [(case, number) for case in cases for number in range(case.draws)]
     seed = work.seed
 
-    def run(job: tuple[Case, int]) -> list[tuple[Stopped, Answer]]:
+    def run(job: tuple[OverfitCase, int]) -> list[tuple[Stopped, Answer]]:
         case, number = job
         found = targets(case.source, gaps, seed, number=number, size=case.size, training=case.training)
         rngs = [np.random.default_rng([seed, number, place]) for place in range(len(found))]

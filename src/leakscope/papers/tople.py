@@ -1,15 +1,14 @@
-"""What the experiments of [tople2020, section 4.1] share: worlds, models, attacks, many draws, tables and findings.
+"""What the experiments of [tople2020, section 4.1] share: sampled data, models, attacks and means over draws.
 
-A world is drawn anew for every draw: two training samples of 60 % of the size, for a pair of models that are each other's
-control (`causal.membership`), and for each of the two, test records of 40 % of the size from P and from a shifted P*, whose
-tables are drawn anew as well. Numbers are means over draws with Student's intervals, which so cover samples, trainings and
-P*, and are never narrower than the records of the draws allow; ``least`` and ``most`` are the extreme draws. The paper has
-one run.
+Every draw samples two training sets of 60 % of the size, for a pair of models that are each other's control
+(`causal.membership`). For each of the two it samples test records of 40 % of the size from P and from a shifted P*, whose
+tables are redrawn as well. Numbers are means over draws. Their Student's intervals cover samples, trainings and P*, and are
+never narrower than the records of the draws allow; ``least`` and ``most`` are the extreme draws. The paper has one run.
 
-What the paper leaves open, and how it is read here: levels are columns of zeros and ones, and batches have 128 records. The
-attack network sees the confidences "based on past work (Salem et al., 2019)", who sort them from the largest down, and so
-does this one; figures of the network on the confidences as they stand are marked as such. The attacker learns from members
-and from outsiders drawn like those that are judged, unless another law is named.
+The paper leaves these settings open. Here, levels are columns of zeros and ones, and batches have 128 records. The
+attack network sees the confidences "based on past work (Salem et al., 2019)", who sort them from the largest down. This one
+sorts them too; results for unsorted confidences are marked. The attacker learns from members and from non-members drawn like
+those that are judged, unless another law is named.
 
 The labels of the four networks have no children. Given its parents, such a label is independent of all else, and the best
 model of all columns *is* the causal one: what sets the network apart is overfitting and what it takes from parents of
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack
+from leakscope.attacks import Attack
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -45,7 +44,7 @@ TABLE, NETWORK, ON_PARENTS = "causal table", "network", "network on the parents"
 SORTED, UNSORTED, BOUNDED, TREE = "5-5, sorted", "5-5, unsorted", "bounded loss", "tree with label"
 READING = (
     "levels as columns of zeros and ones; batches of 128; the attack network sees sorted confidences; P*: every table but the "
-    "label's redrawn; outsiders of the attacker's training are drawn like the judged ones unless said otherwise"
+    "label's redrawn; the attacker learns from non-members drawn like the judged ones unless stated otherwise"
 )
 NO_NUMBERS = "The extracted text has no numbers of this figure but those in the statement."
 
@@ -57,7 +56,7 @@ FOUR = ("child", "alarm", "sachs", "water")
 
 
 class Law(NamedTuple):
-    """Where outsiders come from: P with ``noise`` on every table but the label's; infinite noise redraws them."""
+    """Where non-members come from: P with ``noise`` on every table but the label's; infinite noise redraws them."""
 
     name: str
     noise: float
@@ -66,15 +65,15 @@ class Law(NamedTuple):
 P, SHIFTED = Law("P", 0.0), Law("P*", math.inf)
 
 
-class Trial(NamedTuple):
-    """An attack against outsiders of a law, by an attacker who learned from outsiders of some laws."""
+class Attempt(NamedTuple):
+    """An attack against non-members of a law, by an attacker who learned from non-members of some laws."""
 
     law: str
     attack: str
     learned_from: str = "same"
 
 
-class Effort(NamedTuple):
+class Budget(NamedTuple):
     """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
 
     steps: int
@@ -83,7 +82,7 @@ class Effort(NamedTuple):
     starts: int = 4
 
     def attack(self, name: str) -> Attack:
-        """An attack by its name here."""
+        """Give an attack by its name in this module."""
         from leakscope import attacks
 
         if name in (SORTED, UNSORTED):
@@ -94,8 +93,8 @@ class Effort(NamedTuple):
 
 
 @dataclass(frozen=True)
-class World:
-    """One draw: samples of P that a pair of models trains on, outsiders by law, and others that an attacker learns from.
+class Sampled:
+    """One draw: samples of P that a pair of models trains on, and by law the non-members to judge and to learn from.
 
     ``choices`` is a seed for what a model of this draw leaves to chance, such as wrong parents.
     """
@@ -106,92 +105,92 @@ class World:
     parents: tuple[int, ...]
     classes: NDArray[Any]
     samples: tuple[Records, Records]
-    outsiders: Mapping[str, Records]
-    strangers: Mapping[str, Records]
+    nonmembers: Mapping[str, Records]
+    learned_nonmembers: Mapping[str, Records]
     choices: np.random.SeedSequence
 
-    def known(self, trial: Trial) -> list[Records] | None:
-        """Outsiders that the attacker of a trial learns from; None if they are drawn like the judged ones."""
+    def known(self, trial: Attempt) -> list[Records] | None:
+        """Give the non-members that the attacker of a trial learns from; None if they are drawn like the judged ones."""
         laws = {"same": None, "P": [P.name], "P and P*": [P.name, SHIFTED.name]}[trial.learned_from]
-        return None if laws is None else [self.strangers[law] for law in laws]
+        return None if laws is None else [self.learned_nonmembers[law] for law in laws]
 
     def table(self, extra: Sequence[int] = (), name: str = TABLE) -> Any:
-        """The table of the label given its parents and some more columns."""
-        from leakscope.causal.kinds import TableKind
+        """Give the table of the label given its parents and some more columns."""
+        from leakscope.causal import TableKind
 
         return TableKind((*self.parents, *extra), self.levels, name)
 
     def network(self, steps: int, on_parents: bool = False) -> Any:
-        """The network 128-512-128 on all columns, or on the parents alone."""
-        from leakscope.causal.kinds import NetworkKind
+        """Give the network 128-512-128 on all columns, or on the parents alone."""
+        from leakscope.causal import NetworkKind
 
         columns = self.parents if on_parents else tuple(range(len(self.columns)))
         return NetworkKind(columns, self.levels, ON_PARENTS if on_parents else NETWORK, steps=steps)
 
 
-def table_and_network(world: World, effort: Effort) -> list[Any]:
-    """The paper's two kinds of model."""
-    return [world.table(), world.network(effort.steps)]
+def table_and_network(drawn: Sampled, effort: Budget) -> list[Any]:
+    """Give the paper's two kinds of model."""
+    return [drawn.table(), drawn.network(effort.steps)]
 
 
-def all_kinds(world: World, effort: Effort) -> list[Any]:
-    """The paper's two kinds of model, and between them the network on the parents alone."""
-    return [world.table(), world.network(effort.steps, on_parents=True), world.network(effort.steps)]
+def all_kinds(drawn: Sampled, effort: Budget) -> list[Any]:
+    """Give the paper's two kinds of model, and between them the network on the parents alone."""
+    return [drawn.table(), drawn.network(effort.steps, on_parents=True), drawn.network(effort.steps)]
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawPlan:
     """What is done in every draw of a network and size: which models, and by the name of a model, which trials."""
 
     network: str
     size: int
-    kinds: Callable[[World, Effort], list[Any]]
-    trials: Mapping[str, tuple[Trial, ...]]
+    kinds: Callable[[Sampled, Budget], list[Any]]
+    trials: Mapping[str, tuple[Attempt, ...]]
     laws: tuple[Law, ...] = (P, SHIFTED)
 
 
-class Answer(NamedTuple):
-    """One draw: accuracy of a model by law, S for its sample; attack, control and excess by trial; the blind attacker."""
+class DrawFound(NamedTuple):
+    """One draw: accuracy of a model by law, S for its sample; attack, control and excess by trial; the blind baseline."""
 
     accuracy: dict[tuple[str, str], Estimate]
-    found: dict[tuple[str, Trial], dict[str, Estimate]]
+    found: dict[tuple[str, Attempt], dict[str, Estimate]]
     blind: dict[str, Estimate]
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """Accuracy on the training sample minus that on a law."""
+        """Give the accuracy on the training sample minus that on a law."""
         return intervals.difference(self.accuracy[kind, "S"], self.accuracy[kind, law])
 
 
 @dataclass(frozen=True)
-class Point:
+class Draws:
     """All draws of a plan."""
 
-    plan: Plan
-    answers: Sequence[Answer]
+    plan: DrawPlan
+    answers: Sequence[DrawFound]
 
     def accuracy(self, kind: str, law: str) -> Estimate:
-        """Share of records whose label a kind of model predicts."""
+        """Give the share of records whose label a kind of model predicts."""
         return self.over_draws(lambda answer: answer.accuracy[kind, law], 0.0, 1.0)
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """See `Answer.gap`."""
+        """See `DrawFound.gap`."""
         return self.over_draws(lambda answer: answer.gap(kind, law))
 
     def gap_difference(self, one: str, other: str, law: str) -> Estimate:
-        """The gap of one kind of model minus that of another."""
+        """Give the gap of one kind of model minus that of another."""
         return self.over_draws(lambda answer: intervals.difference(answer.gap(one, law), answer.gap(other, law)))
 
-    def attack(self, kind: str, trial: Trial, figure: str = "attack") -> Estimate:
-        """Accuracy of an attack, of its control, or the excess."""
+    def attack(self, kind: str, trial: Attempt, figure: str = "attack") -> Estimate:
+        """Give the accuracy of an attack, of its control, or the excess."""
         least = -1.0 if figure == "excess" else 0.0
         return self.over_draws(lambda answer: answer.found[kind, trial][figure], least, 1.0)
 
     def blind(self, law: str) -> Estimate:
-        """Accuracy of the attacker who never asks the model."""
+        """Give the accuracy of the blind baseline, which has no model."""
         return self.over_draws(lambda answer: answer.blind[law], 0.0, 1.0)
 
-    def further(self, one: str, other: str, trial: Trial) -> Estimate:
-        """Accuracy of the attack on one kind of model minus that on another."""
+    def further(self, one: str, other: str, trial: Attempt) -> Estimate:
+        """Give the accuracy of the attack on one kind of model minus that on another."""
         return self.over_draws(
             lambda answer: intervals.difference(
                 answer.found[one, trial]["attack"], answer.found[other, trial]["attack"]
@@ -199,15 +198,15 @@ class Point:
         )
 
     def over_draws(
-        self, figure: Callable[[Answer], Estimate], least: float = -math.inf, most: float = math.inf
+        self, figure: Callable[[DrawFound], Estimate], least: float = -math.inf, most: float = math.inf
     ) -> Estimate:
-        """Mean over draws of a figure that lies between two numbers."""
+        """Give the mean over draws of a figure that lies between two numbers."""
         found = pooled([figure(answer) for answer in self.answers])
         return replace(found, low=max(least, found.low), high=min(most, found.high))
 
 
 def pooled(draws: Sequence[Estimate]) -> Estimate:
-    """Mean of independent estimates with Student's interval, at least as wide as their own intervals together allow.
+    """Give the mean of independent estimates with Student's interval, at least as wide as their own intervals together allow.
 
     Few draws may agree by chance: without the second part their interval would have no width.
 
@@ -231,20 +230,21 @@ def pooled(draws: Sequence[Estimate]) -> Estimate:
 
 
 def seed_of(*parts: int | str) -> np.random.SeedSequence:
-    """A seed for what these numbers and words name."""
+    """Make a seed from numbers and words."""
     return np.random.SeedSequence([part if isinstance(part, int) else zlib.crc32(part.encode()) for part in parts])
 
 
-def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> World:
-    """Draw the samples of a world; it depends on the network, the size, the draw and the seed alone.
+def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> Sampled:
+    """Sample the data of one draw; they depend on the network, the size, the draw and the seed alone.
 
     Examples
     --------
-    >>> world = draw_world("child", 1000, [P, SHIFTED], draw=0, seed=0)
-    >>> [len(sample) for sample in world.samples], len(world.outsiders["P*"]), world.columns[world.parents[0]]
+    >>> drawn = draw_data("child", 1000, [P, SHIFTED], draw=0, seed=0)
+    >>> [len(sample) for sample in drawn.samples], len(drawn.nonmembers["P*"]), drawn.columns[drawn.parents[0]]
     ([600, 600], 800, 'ChestXray')
     """
-    from leakscope.causal import NETWORKS, load_network, perturb, redraw, sampling
+    from leakscope.causal import NETWORKS, load_network, perturb, redraw
+    from leakscope.causal import draw as draw_codes
 
     network, label = load_network(key), NETWORKS[key.lower()].label
     place, base = network.place[label], (seed, key, size, draw)
@@ -255,44 +255,45 @@ def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -
         moved = (
             redraw(network, [label], shift) if math.isinf(law.noise) else perturb(network, [label], law.noise, shift)
         )
-        codes = sampling.draw(moved, count, seed_of(*base, law.name, *what))
+        codes = draw_codes(moved, count, seed_of(*base, law.name, *what))
         return Records(np.delete(codes, place, axis=1), codes[:, place].astype(np.int64), np.arange(count))
 
     columns = tuple(name for name in network.names if name != label)
-    return World(
+    return Sampled(
         label=label,
         columns=columns,
         levels=tuple(len(network.levels[name]) for name in columns),
         parents=tuple(columns.index(name) for name in network.parents[label]),
         classes=np.array(network.levels[label]),
         samples=(records(P, training, "first sample"), records(P, training, "second sample")),
-        outsiders={law.name: records(law, test, "outsiders") for law in laws},
-        strangers={law.name: records(law, test, "strangers") for law in laws},
+        # the words are part of the seeds
+        nonmembers={law.name: records(law, test, "outsiders") for law in laws},
+        learned_nonmembers={law.name: records(law, test, "strangers") for law in laws},
         choices=seed_of(*base, "choices"),
     )
 
 
-def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
-    """Train the pairs of models of one draw, and try everything on them."""
-    from leakscope.causal.membership import Pair, try_blind, try_membership
+def look(plan: DrawPlan, draw: int, effort: Budget, seed: int) -> DrawFound:
+    """Train the pairs of models of one draw, and run all trials on them."""
+    from leakscope.causal import Pair, try_blind, try_membership
 
-    world = draw_world(plan.network, plan.size, plan.laws, draw, seed)
+    drawn = draw_data(plan.network, plan.size, plan.laws, draw, seed)
     base = (seed, plan.network, plan.size, draw)
     attacked = dict.fromkeys(trial.law for trials in plan.trials.values() for trial in trials)
     blind = {
         law: try_blind(
-            world.samples, world.outsiders[law], most=effort.judged, seed=seed_of(*base, "blind", law)
+            drawn.samples, drawn.nonmembers[law], most=effort.judged, seed=seed_of(*base, "blind", law)
         ).accuracy
         for law in attacked
     }
-    answer = Answer({}, {}, blind)
-    for kind in plan.kinds(world, effort):
-        models = _trained(kind, world, base)
-        answer.accuracy.update(_accuracies(kind.name, models, world))
-        pair = Pair((models[0], models[1]), world.samples)
+    answer = DrawFound({}, {}, blind)
+    for kind in plan.kinds(drawn, effort):
+        models = _trained(kind, drawn, base)
+        answer.accuracy.update(_accuracies(kind.name, models, drawn))
+        pair = Pair((models[0], models[1]), drawn.samples)
         for trial in plan.trials.get(kind.name, ()):
             (tried,) = try_membership(
-                pair, world.outsiders[trial.law], [effort.attack(trial.attack)], known=world.known(trial),
+                pair, drawn.nonmembers[trial.law], [effort.attack(trial.attack)], known=drawn.known(trial),
                 most=effort.judged, seed=seed_of(*base, "attack", trial.law),
             )  # fmt: skip
             answer.found[kind.name, trial] = {
@@ -303,23 +304,23 @@ def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
     return answer
 
 
-def _trained(kind: Any, world: World, base: tuple[int | str, ...]) -> list[Any]:
-    """A pair of models; figures share worlds, so pairs are kept for those that this process makes next."""
+def _trained(kind: Any, drawn: Sampled, base: tuple[int | str, ...]) -> list[Any]:
+    """A pair of models; figures share data, so pairs are kept for those that this process makes next."""
     key = (kind, *base)
     if key not in _PAIRS:
         if len(_PAIRS) >= MOST_PAIRS:
             _PAIRS.pop(next(iter(_PAIRS)))
-        _PAIRS[key] = kind.train(world.samples, world.classes, seed_of(*base, "training", kind.name))
+        _PAIRS[key] = kind.train(drawn.samples, drawn.classes, seed_of(*base, "training", kind.name))
     return _PAIRS[key]
 
 
-def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[str, str], Estimate]:
-    """Over both models of a pair, each on its own sample and on its half of the outsiders of each law."""
+def _accuracies(name: str, models: Sequence[Any], drawn: Sampled) -> dict[tuple[str, str], Estimate]:
+    """Over both models of a pair, each on its own sample and on its half of the non-members of each law."""
     found: dict[tuple[str, str], Estimate] = {}
-    for law in ("S", *world.outsiders):
+    for law in ("S", *drawn.nonmembers):
         right = []
         for number, model in enumerate(models):
-            records = world.samples[number] if law == "S" else world.outsiders[law]
+            records = drawn.samples[number] if law == "S" else drawn.nonmembers[law]
             rows = slice(SCORED) if law == "S" else slice(number, 2 * SCORED, 2)
             right.append(model.predict(records.X[rows]).argmax(axis=1) == records.y[rows])
         found[name, law] = intervals.proportion(int(sum(map(np.sum, right))), sum(map(len, right)))
@@ -329,9 +330,9 @@ def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[st
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-def over_draws(work: Work, plans: Sequence[Plan], draws: int, effort: Effort) -> list[Point]:
-    """All draws of every plan."""
+def over_draws(work: Work, plans: Sequence[DrawPlan], draws: int, effort: Budget) -> list[Draws]:
+    """Run all draws of every plan."""
     check_count("draws", draws, FEWEST_DRAWS)
     jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
     answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))
-    return [Point(plan, [next(answers) for _ in range(draws)]) for plan in plans]
+    return [Draws(plan, [next(answers) for _ in range(draws)]) for plan in plans]

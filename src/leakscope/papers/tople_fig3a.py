@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point, table_and_network
+from leakscope.papers.tople import NETWORK, TABLE, Budget, DrawPlan, Draws, table_and_network
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, short, within
 from leakscope.papers.work import Work
 
@@ -34,8 +34,8 @@ OVERFIT, SAME = 0.05, 0.02  # a gap from here on is large; accuracies that diffe
 
 def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Train both kinds of model at every size and measure their accuracies."""
-    plans = [Plan("child", size, table_and_network, {}) for size in sizes]
-    points = tople.over_draws(work, plans, draws, Effort(**effort))
+    plans = [DrawPlan("child", size, table_and_network, {}) for size in sizes]
+    points = tople.over_draws(work, plans, draws, Budget(**effort))
     return work.result(
         settings={"reading": tople.READING, **work.settings},
         columns=ACCURACY_COLUMNS,
@@ -45,8 +45,8 @@ def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduc
     )
 
 
-def findings(points: Sequence[Point]) -> list[Claim]:
-    """The statements that the sizes at hand can test."""
+def findings(points: Sequence[Draws]) -> list[Claim]:
+    """Decide the statements that these sizes can test."""
     small = [(short(point.plan.size), point) for point in points if point.plan.size <= SMALL]
     large = [(short(point.plan.size), point) for point in points if point.plan.size >= LARGE]
     every = [(short(point.plan.size), point) for point in points]
@@ -64,7 +64,7 @@ def findings(points: Sequence[Point]) -> list[Claim]:
     return found
 
 
-def _figure(points: Sequence[Point], kind: str) -> panels.Panel:
+def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.lines(
         kind,
         {words: [(point.plan.size, point.accuracy(kind, law)) for point in points] for law, words in LAWS.items()},

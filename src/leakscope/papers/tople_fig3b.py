@@ -1,10 +1,10 @@
-"""[tople2020, Figure 3b]: attack accuracy on Child/XrayReport by size, with blind attacker, control and excess.
+"""[tople2020, Figure 3b]: attack accuracy on Child/XrayReport by size, with blind baseline, control and excess.
 
 At every size the paper's attack, bounded loss, and a tree that also knows the label attack the causal table and the network,
-against outsiders of P and of P*. At some sizes, those that the paper has numbers for, all readings of the paper's attack are
-tried: confidences sorted or as they stand, and attackers who learned from outsiders of P*, of P, or of both. The reading is
-closest whose figures are nearest to 0.8 for the network and 0.6 at most for the table at 50K, and to 0.5 for the table at
-100K. There the network on the parents alone stands beside them.
+against non-members of P and of P*. At the sizes for which the paper has numbers, all readings of the paper's attack run:
+confidences sorted or unsorted, and attackers who learned from non-members of P*, of P, or of both. The closest reading is the
+one whose accuracies are nearest to 0.8 for the network and at most 0.6 for the table at 50K, and to 0.5 for the table at
+100K. At these sizes the network on the parents alone is attacked too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Plan, Point, Trial
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Attempt, DrawPlan, Draws
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
 
 ID = "tople-fig3b"
-TITLE = "Child: attack accuracy against outsiders of P and P*, by size of the data"
+TITLE = "Child: attack accuracy against non-members of P and P*, by size of the data"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3b",
     "statement": (
@@ -42,18 +42,18 @@ QUICK = {"sizes": (500, 1000), "read_at": (1000,), "steps": 60, "attack_steps": 
 
 FIRST, LARGE = 1000, 10_000
 CLOSE = 0.02  # to one half
-ON_P, ON_SHIFTED = Trial("P", SORTED), Trial("P*", SORTED)
-BASE = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+ON_P, ON_SHIFTED = Attempt("P", SORTED), Attempt("P*", SORTED)
+BASE = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 #: Other readings of the paper's attack.
 READINGS = (
-    Trial("P*", UNSORTED),
-    *(Trial("P*", attack, laws) for attack in (SORTED, UNSORTED) for laws in ("P", "P and P*")),
+    Attempt("P*", UNSORTED),
+    *(Attempt("P*", attack, laws) for attack in (SORTED, UNSORTED) for laws in ("P", "P and P*")),
 )
 
 
 def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
-    steps = tople.Effort(**effort)
+    steps = tople.Budget(**effort)
     points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     return work.result(
@@ -65,7 +65,7 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
         panels=[
             attack_lines(
                 f"Non-members of {law}",
-                [(point.plan.size, point, Trial(law, SORTED)) for point in points],
+                [(point.plan.size, point, Attempt(law, SORTED)) for point in points],
                 "Records, of which 60 % train",
             )
             for law in ("P", "P*")
@@ -73,21 +73,21 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
     )
 
 
-def _plan(size: int, all_readings: bool) -> Plan:
+def _plan(size: int, all_readings: bool) -> DrawPlan:
     if not all_readings:
-        return Plan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
+        return DrawPlan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
 
-    def kinds(world: tople.World, effort: tople.Effort) -> list[object]:
-        return [*tople.table_and_network(world, effort), world.network(effort.steps, on_parents=True)]
+    def kinds(drawn: tople.Sampled, effort: tople.Budget) -> list[object]:
+        return [*tople.table_and_network(drawn, effort), drawn.network(effort.steps, on_parents=True)]
 
-    trials = (*BASE, Trial("P", UNSORTED), *READINGS)
-    return Plan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
+    trials = (*BASE, Attempt("P", UNSORTED), *READINGS)
+    return DrawPlan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
 
 
-def findings(points: Sequence[Point]) -> list[Claim]:
-    """The statements of the paper that the sizes at hand can test, for its attack."""
+def findings(points: Sequence[Draws]) -> list[Claim]:
+    """Decide the statements of the paper that these sizes can test, for its attack."""
 
-    def curve(kind: str, trial: Trial, least: int = 0, most: int | None = None) -> Series:
+    def curve(kind: str, trial: Attempt, least: int = 0, most: int | None = None) -> Series:
         chosen = [point for point in points if least <= point.plan.size <= (most or point.plan.size)]
         return [(short(point.plan.size), point.attack(kind, trial)) for point in chosen]
 
@@ -107,7 +107,7 @@ def findings(points: Sequence[Point]) -> list[Claim]:
     ]
 
 
-def _closest(points: Sequence[Point]) -> list[str]:
+def _closest(points: Sequence[Draws]) -> list[str]:
     """Which reading of the paper's attack comes closest to what the text states of 50K and 100K."""
     at = {point.plan.size: point for point in points if (NETWORK, READINGS[0]) in point.answers[0].found}
     if not {50_000, 100_000} <= set(at):

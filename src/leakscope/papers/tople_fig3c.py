@@ -1,7 +1,7 @@
 """[tople2020, Figure 3c]: attack accuracy on Child/XrayReport at 100K records, by how far P* is from P.
 
 Uniform draws from [0, noise] are added to every probability but those of the label given its parents, and rows divided by
-their sum. Within a draw the worlds go one way as the noise grows, and all of them meet the same models.
+their sum. Within a draw, P* moves in one direction as the noise grows, and the models are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial, table_and_network
+from leakscope.papers.tople import (
+    BOUNDED,
+    NETWORK,
+    SORTED,
+    TABLE,
+    Attempt,
+    Budget,
+    DrawPlan,
+    Draws,
+    Law,
+    table_and_network,
+)
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
@@ -34,11 +45,11 @@ CLOSE = 0.05  # to one half
 
 
 def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: int) -> Reproduction:
-    """Attack the models of each draw with outsiders of every noise."""
+    """Attack the models of each draw with non-members of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
-    trials = tuple(Trial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
-    plan = Plan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
-    steps = Effort(**effort)
+    trials = tuple(Attempt(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
+    plan = DrawPlan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
+    steps = Budget(**effort)
     (point,) = tople.over_draws(work, [plan], draws, steps)
     most = list(laws.values())[-1].name
     rows: list[list[Cell]] = [
@@ -49,11 +60,11 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
         statements=_findings(point, laws),
-        notes=[separation(point, NETWORK, Trial(most, SORTED), short(size))],
+        notes=[separation(point, NETWORK, Attempt(most, SORTED), short(size))],
         panels=[
             attack_lines(
                 TITLE,
-                [(noise, point, Trial(law.name, SORTED)) for noise, law in laws.items()],
+                [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()],
                 "Noise",
                 log_x=False,
             )
@@ -61,15 +72,15 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     )
 
 
-def _curve(point: Point, laws: dict[float, Law], kind: str) -> Series:
-    return [(law.name, point.attack(kind, Trial(law.name, SORTED))) for law in laws.values()]
+def _curve(point: Draws, laws: dict[float, Law], kind: str) -> Series:
+    return [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
 
 
-def _findings(point: Point, laws: dict[float, Law]) -> list[Claim]:
+def _findings(point: Draws, laws: dict[float, Law]) -> list[Claim]:
     network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
     little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
     higher = [
-        (law.name, point.further(NETWORK, TABLE, Trial(law.name, SORTED))) for noise, law in laws.items() if noise
+        (law.name, point.further(NETWORK, TABLE, Attempt(law.name, SORTED))) for noise, law in laws.items() if noise
     ]
     sharply = [within("network rises sharply with little noise", little[-1:], low=0.5 + CLOSE)] if little else []
     return [

@@ -1,7 +1,7 @@
 """[tople2020, Figure 4a]: accuracy of the models trained on 60K records of each of the four networks.
 
-The network on the parents alone stands between: what it lacks to the table is the kind of model, what it lacks to the
-network on all columns is the choice of columns.
+The network on the parents alone separates two effects: it differs from the table in the kind of model, and from the network
+on all columns in the choice of columns.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Effort, Plan, Point, all_kinds
+from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Budget, DrawPlan, Draws, all_kinds
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, title_of, within
 from leakscope.papers.work import Work
 
@@ -34,8 +34,8 @@ KINDS = (TABLE, ON_PARENTS, NETWORK)
 
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Train all kinds of model on each network and measure their accuracies."""
-    plans = [Plan(key, size, all_kinds, {}) for key in networks]
-    points = tople.over_draws(work, plans, draws, Effort(**effort))
+    plans = [DrawPlan(key, size, all_kinds, {}) for key in networks]
+    points = tople.over_draws(work, plans, draws, Budget(**effort))
     return work.result(
         settings={"reading": tople.READING, **work.settings},
         columns=ACCURACY_COLUMNS,
@@ -45,8 +45,8 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
     )
 
 
-def findings(points: Sequence[Point]) -> list[Claim]:
-    """Whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
+def findings(points: Sequence[Draws]) -> list[Claim]:
+    """Decide whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
     gaps = {kind: [(title_of(point), point.gap(kind, "P")) for point in points] for kind in (TABLE, NETWORK)}
     apart = [(title_of(point), point.gap_difference(NETWORK, TABLE, "P*")) for point in points]
     return [
@@ -55,7 +55,7 @@ def findings(points: Sequence[Point]) -> list[Claim]:
     ]
 
 
-def _figure(points: Sequence[Point], kind: str) -> panels.Panel:
+def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.bars(
         kind,
         [title_of(point) for point in points],

@@ -1,7 +1,7 @@
-"""[tople2020, Figure 4b]: attack accuracy against outsiders of P and P*, for models trained on 60K records of four networks.
+"""[tople2020, Figure 4b]: attack accuracy against non-members of P and P*, for models trained on 60K records of four networks.
 
-Beside the paper's attack stand bounded loss and a tree that also knows the label, and beside the two models the network on
-the parents alone; every figure comes with blind attacker, control and excess.
+Bounded loss and a tree that also knows the label run next to the paper's attack, and the network on the parents alone is
+attacked next to the two models. Every accuracy comes with blind baseline, control and excess.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Point, Trial
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Attempt, Draws
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
-TITLE = "Four networks: attack accuracy against outsiders of P and P*"
+TITLE = "Four networks: attack accuracy against non-members of P and P*"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 4b",
     "statement": (
@@ -30,34 +30,34 @@ QUICK = tople.QUICK | {"networks": ("child", "sachs")}
 
 CLOSE = 0.02  # to one half
 KINDS = (TABLE, ON_PARENTS, NETWORK)
-TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+TRIALS = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 
 
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
-    steps = tople.Effort(**effort)
-    plans = [tople.Plan(key, size, tople.all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    steps = tople.Budget(**effort)
+    plans = [tople.DrawPlan(key, size, tople.all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
     points = tople.over_draws(work, plans, draws, steps)
     return work.result(
         settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         statements=findings(points),
-        notes=separations(points, Trial("P*", SORTED)),
+        notes=separations(points, Attempt("P*", SORTED)),
         panels=[
-            attack_bars(f"Non-members of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
+            attack_bars(f"Non-members of {law}", points, Attempt(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
             for law in ("P", "P*")
         ],
     )
 
 
-def findings(points: Sequence[Point]) -> list[Claim]:
-    """Whether nothing is found against P, and more of the network than of the table against P*."""
+def findings(points: Sequence[Draws]) -> list[Claim]:
+    """Decide whether nothing is found against P, and more of the network than of the table against P*."""
     near = {
-        kind: [(title_of(point), point.attack(kind, Trial("P", SORTED))) for point in points]
+        kind: [(title_of(point), point.attack(kind, Attempt("P", SORTED))) for point in points]
         for kind in (TABLE, NETWORK)
     }
-    higher = [(title_of(point), point.further(NETWORK, TABLE, Trial("P*", SORTED))) for point in points]
+    higher = [(title_of(point), point.further(NETWORK, TABLE, Attempt("P*", SORTED))) for point in points]
     return [
         *(within(f"{kind} on P", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
         within("network above causal on P*", higher, low=0.0),

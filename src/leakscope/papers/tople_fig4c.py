@@ -1,9 +1,9 @@
 """[tople2020, Figure 4c]: attack accuracy against P* on true causal, learned causal and associational models.
 
 "Learned causal" is, as in the paper, the table of the label given its true parents and two other columns, hand-crafted errors
-of learning; which two the paper does not say, and each draw takes two at random. Beside it, what hill climbing itself finds
-in the first training sample (`causal.climbing`): the paper says, the true parents. Data can't tell a parent of the label from
-a child where no collider orients the arc, so it climbs a second time with the arcs out of the label forbidden.
+of learning. The paper does not state which two; each draw takes two at random. Hill climbing itself also runs on the first
+training sample (`causal.climbing`); the paper states that it finds the true parents. Data do not distinguish a parent of the
+label from a child where no collider orients the arc, so it runs a second time with the arcs out of the label forbidden.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
-from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
+from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Attempt, Budget, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
@@ -32,17 +32,17 @@ PAPER = {
 FULL = tople.FULL | {"networks": tople.FOUR, "climbed": 20_000}
 QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 
-WRONG = 2  # columns beside the parents
+WRONG = 2  # columns in addition to the parents
 LEARNED = "learned causal"
 KINDS = (TABLE, LEARNED, NETWORK)
-ON_SHIFTED = Trial("P*", SORTED)
-TRIALS = (ON_SHIFTED, Trial("P*", TREE))
+ON_SHIFTED = Attempt("P*", SORTED)
+TRIALS = (ON_SHIFTED, Attempt("P*", TREE))
 
 
 def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
-    steps = Effort(**effort)
-    plans = [Plan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    steps = Budget(**effort)
+    plans = [DrawPlan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
     points = tople.over_draws(work, plans, draws, steps)
     counts = [
         [_true_parents(point, climbed, work.seed, no_children) for no_children in (False, True)] for point in points
@@ -61,29 +61,29 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     )
 
 
-def _kinds(world: World, effort: Effort) -> list[object]:
-    others = [column for column in range(len(world.columns)) if column not in world.parents]
-    wrong = np.random.default_rng(world.choices).choice(others, WRONG, replace=False)
-    return [world.table(), world.table(wrong.tolist(), LEARNED), world.network(effort.steps)]
+def _kinds(drawn: Sampled, effort: Budget) -> list[object]:
+    others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
+    wrong = np.random.default_rng(drawn.choices).choice(others, WRONG, replace=False)
+    return [drawn.table(), drawn.table(wrong.tolist(), LEARNED), drawn.network(effort.steps)]
 
 
-def _true_parents(point: Point, rows: int, seed: int, no_children: bool) -> int:
+def _true_parents(point: Draws, rows: int, seed: int, no_children: bool) -> int:
     """In how many draws hill climbing gives the label its true parents."""
-    from leakscope.causal.climbing import learned_parents
+    from leakscope.causal import learned_parents
 
     hits = 0
     for draw in range(len(point.answers)):
-        world = tople.draw_world(point.plan.network, point.plan.size, [], draw, seed)
-        sample = world.samples[0]
+        drawn = tople.draw_data(point.plan.network, point.plan.size, [], draw, seed)
+        sample = drawn.samples[0]
         codes = np.column_stack([sample.X[:rows], sample.y[:rows]])
         found = learned_parents(
-            codes, (*world.columns, world.label), (*world.levels, len(world.classes)), world.label, no_children=no_children
+            codes, (*drawn.columns, drawn.label), (*drawn.levels, len(drawn.classes)), drawn.label, no_children=no_children
         )  # fmt: skip
-        hits += set(found) == {world.columns[column] for column in world.parents}
+        hits += set(found) == {drawn.columns[column] for column in drawn.parents}
     return hits
 
 
-def _findings(points: Sequence[Point], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
+def _findings(points: Sequence[Draws], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
     climbed = {
         f"{title_of(point)}, draws with the true parents, {how}": exact(count)
         for point, found in zip(points, counts, strict=True)

@@ -1,6 +1,6 @@
 """Tables and findings of the experiments in `papers.tople`: what each draw gave, and whether a statement of the paper holds.
 
-A finding is a rule over intervals: it holds, it does not, or the intervals can't tell, and then it is open.
+A finding is a rule over intervals: it holds, it does not hold, or it is inconclusive.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, statement
-from leakscope.papers.tople import NETWORK, TABLE, Point, Trial
+from leakscope.papers.tople import NETWORK, TABLE, Attempt, Draws
 from leakscope.papers.trends import Series, between, every
 
 At = TypeVar("At")
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
 ACCURACY_COLUMNS = ["network", "size", "model", *LAWS, "draws"]
 ATTACK_COLUMNS = [
-    "network", "size", "model", "outsiders", "attack", "learned_from", "accuracy", "least",
+    "network", "size", "model", "nonmembers", "attack", "learned_from", "accuracy", "least",
     "most", *("control", "excess", "blind"), "draws",
 ]  # fmt: skip
 
 
-def title_of(point: Point) -> str:
-    """The name of the network of a point."""
+def title_of(point: Draws) -> str:
+    """Give the name of the network of a point."""
     from leakscope.causal import NETWORKS
 
     return NETWORKS[point.plan.network.lower()].title
 
 
-def accuracy_rows(points: Sequence[Point], kinds: Sequence[str]) -> list[list[Cell]]:
-    """Accuracy of each kind of model on its sample, on P and on P*."""
+def accuracy_rows(points: Sequence[Draws], kinds: Sequence[str]) -> list[list[Cell]]:
+    """Give the accuracy of each kind of model on its sample, on P and on P*."""
     return [
         [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
         for point in points
@@ -42,8 +42,8 @@ def accuracy_rows(points: Sequence[Point], kinds: Sequence[str]) -> list[list[Ce
     ]  # fmt: skip
 
 
-def attack_rows(points: Sequence[Point]) -> list[list[Cell]]:
-    """All trials of all points: accuracy with its extreme draws, control, excess, and the blind attacker."""
+def attack_rows(points: Sequence[Draws]) -> list[list[Cell]]:
+    """Give all trials of all points: accuracy with its extreme draws, control, excess, and the blind baseline."""
     rows: list[list[Cell]] = []
     for point in points:
         for kind, trial in point.answers[0].found:
@@ -58,9 +58,9 @@ def attack_rows(points: Sequence[Point]) -> list[list[Cell]]:
 
 
 def attack_series(
-    places: Sequence[tuple[At, Point, Trial]], kinds: Sequence[str], blind: bool = True
+    places: Sequence[tuple[At, Draws, Attempt]], kinds: Sequence[str], blind: bool = True
 ) -> dict[str, list[tuple[At, Estimate]]]:
-    """Accuracy of the attack and of its control on each kind of model, and of the blind attacker, at named places."""
+    """Give the accuracy of the attack and of its control on each kind of model, and of the blind baseline, at named places."""
     series = {
         f"{kind}{of}": [(at, point.attack(kind, trial, figure)) for at, point, trial in places]
         for kind in kinds
@@ -70,32 +70,32 @@ def attack_series(
 
 
 def attack_lines(
-    title: str, places: Sequence[tuple[float, Point, Trial]], x_label: str, log_x: bool = True
+    title: str, places: Sequence[tuple[float, Draws, Attempt]], x_label: str, log_x: bool = True
 ) -> panels.Panel:
-    """Attacks on table and network against a number."""
+    """Plot attacks on table and network against a number."""
     return panels.lines(
         title,
         attack_series(places, (TABLE, NETWORK)),
         x_label=x_label,
         y_label="Attack accuracy",
         goal=0.5,
-        goal_label="a coin",
+        goal_label="random guess",
         log_x=log_x,
         log_y=False,
     )
 
 
 def attack_bars(
-    title: str, points: Sequence[Point], trial: Trial, kinds: Sequence[str], y_label: str, blind: bool = True
+    title: str, points: Sequence[Draws], trial: Attempt, kinds: Sequence[str], y_label: str, blind: bool = True
 ) -> panels.Panel:
-    """Attacks on several kinds of model by network."""
+    """Plot attacks on several kinds of model by network."""
     series = attack_series([(title_of(point), point, trial) for point in points], kinds, blind)
     heights = {name: [height for _, height in pairs] for name, pairs in series.items()}
     return panels.bars(title, [title_of(point) for point in points], heights, x_label="Network", y_label=y_label)
 
 
 def within(name: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Claim:
-    """Decide whether all of a series lies between two numbers: open where an interval holds one of them.
+    """Decide whether all of a series lies between two numbers: inconclusive where an interval contains one of them.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def within(name: str, series: Series, low: float = -math.inf, high: float = math
     return statement(name, found, dict(told))
 
 
-def separation(point: Point, kind: str, trial: Trial, where: str) -> str:
+def separation(point: Draws, kind: str, trial: Attempt, where: str) -> str:
     """State how much of an attack's accuracy above one half reflects the shift, and how much is membership."""
     figures = (point.attack(kind, trial, figure) for figure in ("attack", "control"))
     above, shift = (figure.mapped(lambda end: end - 0.5) for figure in figures)
@@ -121,13 +121,13 @@ def separation(point: Point, kind: str, trial: Trial, where: str) -> str:
     )
 
 
-def separations(points: Sequence[Point], trial: Trial) -> list[str]:
+def separations(points: Sequence[Draws], trial: Attempt) -> list[str]:
     """State the same of the network at every point."""
     return [separation(point, NETWORK, trial, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
 
 
 def short(size: int) -> str:
-    """A size as the paper writes it.
+    """Format a size as in the paper.
 
     Examples
     --------

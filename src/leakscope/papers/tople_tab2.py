@@ -15,7 +15,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
-from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
+from leakscope.papers.tople import NETWORK, SORTED, TABLE, Attempt, Budget, DrawFound, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
@@ -32,7 +32,7 @@ FULL = tople.FULL | {"additions": (1, 2)}
 QUICK = tople.QUICK | {"additions": (1,)}
 
 CLOSE = 5.0  # points
-ON_SHIFTED = Trial("P*", SORTED)
+ON_SHIFTED = Attempt("P*", SORTED)
 ADDED = {0: "true parents", 1: "one more", 2: "two more"}
 FIGURES = ("attack", "control", "excess", "on P", "on P*")
 COLUMNS = ["group", "model", *FIGURES, "least", "most", "attack_paper", "prediction_paper", "draws"]
@@ -43,12 +43,12 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     names = _names(additions)
     models = [name for group in names.values() for name in group]
 
-    def kinds(world: World, effort: Effort) -> list[object]:
-        tables = [world.table(extra, _name(world.columns, extra)) for extra in _extras(world, additions)]
-        return [*tables, world.network(effort.steps)]
+    def kinds(drawn: Sampled, effort: Budget) -> list[object]:
+        tables = [drawn.table(extra, _name(drawn.columns, extra)) for extra in _extras(drawn, additions)]
+        return [*tables, drawn.network(effort.steps)]
 
-    steps = Effort(**effort)
-    plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
+    steps = Budget(**effort)
+    plan = DrawPlan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
     (point,) = tople.over_draws(work, [plan], draws, steps)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
     return work.result(
@@ -62,8 +62,8 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     )  # fmt: skip
 
 
-def _extras(world: World, additions: Sequence[int]) -> list[tuple[int, ...]]:
-    others = [column for column in range(len(world.columns)) if column not in world.parents]
+def _extras(drawn: Sampled, additions: Sequence[int]) -> list[tuple[int, ...]]:
+    others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
     return [extra for count in (0, *additions) for extra in combinations(others, count)]
 
 
@@ -73,26 +73,26 @@ def _name(columns: Sequence[str], extra: Sequence[int]) -> str:
 
 def _names(additions: Sequence[int]) -> dict[str, list[str]]:
     """Group to the names of its models."""
-    world = tople.draw_world("sachs", 10, [], draw=0, seed=0)
+    drawn = tople.draw_data("sachs", 10, [], draw=0, seed=0)
     groups: dict[str, list[str]] = {}
-    for extra in _extras(world, additions):
-        groups.setdefault(ADDED[len(extra)], []).append(_name(world.columns, extra))
+    for extra in _extras(drawn, additions):
+        groups.setdefault(ADDED[len(extra)], []).append(_name(drawn.columns, extra))
     return {**groups, "network": [NETWORK]}
 
 
-def _value(answer: Answer, model: str, figure: str) -> Estimate:
+def _value(answer: DrawFound, model: str, figure: str) -> Estimate:
     if figure.startswith("on "):
         return answer.accuracy[model, figure.removeprefix("on ")]
     return answer.found[model, ON_SHIFTED][figure]
 
 
-def _mean(point: Point, models: Sequence[str], figure: str) -> Estimate:
+def _mean(point: Draws, models: Sequence[str], figure: str) -> Estimate:
     """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
     least = -100.0 if figure == "excess" else 0.0
     return point.over_draws(lambda answer: _over_models(answer, models, figure, 100), least, 100.0)
 
 
-def _over_models(answer: Answer, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
+def _over_models(answer: DrawFound, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
     """Mean over models of what one draw gave."""
     values = [_value(answer, model, figure) for model in models]
     return Estimate(
@@ -100,7 +100,7 @@ def _over_models(answer: Answer, models: Sequence[str], figure: str, times: floa
     )
 
 
-def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
+def _rows(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for group, models in names.items():
         singles = {model: [_mean(point, [model], figure) for figure in FIGURES] for model in models}
@@ -113,7 +113,7 @@ def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, 
     return rows
 
 
-def _steps(point: Point, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
+def _steps(point: Draws, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
     """How much larger the attack accuracy is on each group than on the one before."""
     return [
         (f"{after} minus {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
@@ -134,14 +134,14 @@ def _compared(means: dict[str, dict[str, Estimate]]) -> list[PaperNumber]:
     ]
 
 
-def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estimate:
+def _step(answer: DrawFound, before: Sequence[str], after: Sequence[str]) -> Estimate:
     """Mean attack accuracy on one group of models minus that on another."""
     from leakscope.core import intervals
 
     return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
 
 
-def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
+def _notes(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
     """Which additions come closest to the paper, and what of the attack is membership."""
     notes = []
     for group, models in names.items():

@@ -1,25 +1,25 @@
 r"""[tople2020, Table 3]: colored digits, a model that minimises risk (ERM) and one that asks for invariance (IRM).
 
 Both are trained on images of which 10 % (first environment) and 20 % (second) have the colour that goes against their label,
-and tested on images of which 90 % do. The label follows the digit's shape with 75 % (`causal.colored_mnist`).
+and tested on images of which 90 % do. The label follows the digit's shape with 75 % (`papers.colored_mnist`).
 
 The paper's attack tells training images from test images by the model's confidences. These two sets differ in more than
-membership: in the colours. So beside it stand, as in `causal.membership`,
+membership: in the colours. So these are measured too, as in `causal.membership`:
 
-- **blind**: a network that sees the image (and the label, beside an attack that does) and never a model;
-- **control**: the same attack on a model of the same kind that never saw the members: other images of the same
-  environments stood in their place in its training;
-- **excess** = attack - control, on the same images: what the training set gave away;
-- the attack against **fresh** images of the training environments (P), where only membership is left to be told.
+- **blind**: a network that sees the image (and the label, where the attack sees it) and no model;
+- **control**: the same attack on a model of the same kind that was not trained on the members: other images of
+  the same environments replaced them in its training;
+- **excess** = attack - control, on the same images: what membership adds;
+- the attack against **fresh** images of the training environments (P), where only membership differs.
 
-How far the colours alone can take anybody is known. With ē = 0.15 the mean share of flipped colours in the training and
+The accuracy that the colours alone allow is known. With ē = 0.15 the mean share of flipped colours in the training and
 e = 0.9 in the test, colour and label are equal with probability 1 - ē and 1 - e, and colour and digit with a(ē) and a(e),
 a(e) = 0.75 (1 - e) + 0.25 e. The best test of one bit is right with probability ½ + ½ · difference:
 
 .. math:: \tfrac12 + \tfrac12 |e - \bar e| = 0.875 \text{ with the label}, \qquad
           \tfrac12 + \tfrac12 |a(\bar e) - a(e)| = 0.6875 \text{ without.}
 
-Numbers are means over draws, with Student's interval. Each draw deals all images of MNIST anew: to a training set that two
+Numbers are means over draws, with Student's interval. Each draw deals all images of MNIST: to a training set that two
 models of each kind share, to the members of each of the two, a ninth of its training set, which the other never sees, to the
 test and to the fresh images. Each model is the control of the other (`causal.membership`).
 
@@ -27,10 +27,10 @@ The schedule is not the published one (Arjovsky et al.: 501 steps on all 50,000 
 some 46 Tflop for each model: 800 batches of 2,500 from each environment and two layers of 128 take 1.6. It was chosen, among
 some forty, by how near the accuracies of the two models come to the paper's, those in the test environment included; how much
 colour IRM still uses depends on the moment at which the penalty sets in, and on the number of images. So these accuracies
-are no independent finding. The attacks had no part in the choice. ERM has no penalty at any step; in the published code it
+are no independent finding. The attacks played no part in the choice. ERM has no penalty at any step; in the published code it
 has one of weight 1 until the annealing ends.
 
-Eight excesses are looked at. Whether one shows membership is said by intervals that hold for all of them together.
+There are eight excesses. Whether one shows membership is decided by simultaneous intervals.
 """
 
 from __future__ import annotations
@@ -41,11 +41,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope.attacks import confidence_network, learned
-from leakscope.attacks.protocol import Attack
-from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
-from leakscope.causal.irm import IRM, InvariantModel
-from leakscope.causal.membership import Pair, try_membership
+from leakscope.attacks import Attack, confidence_network, learned
+from leakscope.causal import IRM, InvariantModel, Pair, try_membership
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -54,6 +51,7 @@ from leakscope.data.records import Records
 from leakscope.models.adapters import function_model
 from leakscope.models.model import Model
 from leakscope.papers import panels
+from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
@@ -71,11 +69,11 @@ LEGEND = (
 )
 STATED = {"IRM": (70.0, 69.0, 53.0), "ERM": (87.0, 16.0, 66.0)}
 FULL = {
-    "size": 22_500, "outsiders": 10_000, "draws": 6, "steps": 800, "anneal": 250, "widths": (128, 128), "attack_steps": 5000,
+    "size": 22_500, "nonmembers": 10_000, "draws": 6, "steps": 800, "anneal": 250, "widths": (128, 128), "attack_steps": 5000,
     "blind_steps": 300,
 }  # fmt: skip
 QUICK = FULL | {
-    "size": 1000, "outsiders": 400, "draws": 2, "steps": 40, "anneal": 20, "widths": (32, 32), "attack_steps": 100,
+    "size": 1000, "nonmembers": 400, "draws": 2, "steps": 40, "anneal": 20, "widths": (32, 32), "attack_steps": 100,
     "blind_steps": 20,
 }  # fmt: skip
 
@@ -86,18 +84,18 @@ SAID = ("attack", "control", "excess")
 TUNED = "The schedule was chosen by the accuracies of the models, not by the attacks."
 CLOSE = 3.0  # points of percent
 
-Key = tuple[str, str]  # attack and law of the outsiders
+Key = tuple[str, str]  # attack and law of the non-members
 
 
-class Answer(NamedTuple):
+class ColoredFigures(NamedTuple):
     """What one draw says of one kind of model: accuracies, and by attack and law what `SAID` names, or blind accuracies."""
 
     accuracy: tuple[float, ...]
     attacks: dict[Key, tuple[float, ...]]
 
 
-class Found(NamedTuple):
-    """The same over all draws, in percent, with the blind attacker, and with the excess at a joint confidence ("together")."""
+class ColoredMeans(NamedTuple):
+    """The same over all draws, in percent, with the blind baseline, and with the simultaneous interval of the excess ("together")."""
 
     train: Estimate
     test: Estimate
@@ -105,7 +103,7 @@ class Found(NamedTuple):
 
 
 def run(
-    work: Work, size: int, outsiders: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
+    work: Work, size: int, nonmembers: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
 ) -> Reproduction:
     """Train two models of each kind in every draw, and attack them."""
     check_count("draws", draws, 2)
@@ -115,9 +113,9 @@ def run(
     attacks, seed = _attacks(attack_steps), work.seed
     names = (*KINDS, "blind")
 
-    def one(job: int) -> Answer:
+    def one(job: int) -> ColoredFigures:
         number, name = job // len(names), names[job % len(names)]
-        dealt = _deal(images, digits, size, outsiders, np.random.default_rng([seed, number]))
+        dealt = _deal(images, digits, size, nonmembers, np.random.default_rng([seed, number]))
         rng = np.random.default_rng([seed, number, job])
         if name == "blind":
             return _tell_apart(blind, dealt, attacks, rng)
@@ -128,7 +126,7 @@ def run(
     found = {name: _over_draws(by_name[name], by_name["blind"]) for name in KINDS}
     return work.result(
         settings={
-            "images": 2 * size, "outsiders": outsiders, "draws": draws, **training, "batch": BATCH, "penalty": PENALTY,
+            "images": 2 * size, "nonmembers": nonmembers, "draws": draws, **training, "batch": BATCH, "penalty": PENALTY,
             "l2": L2, "rate": RATE, "label_noise": NOISE, "flipped_colours": [*TRAINING, TEST],
             "attack_steps": attack_steps, "blind": blind.name,
             "best_by_colour": {"without label": 100 * best_by_colour(False), "with label": 100 * best_by_colour(True)},
@@ -146,7 +144,7 @@ def run(
 
 
 def best_by_colour(label: bool, noise: float = NOISE) -> float:
-    """Accuracy of the best test of training against test images by their colour, with or without the label.
+    """Give the accuracy of the best test of training against test images by their colour, with or without the label.
 
     Examples
     --------
@@ -170,36 +168,36 @@ class Dealt(NamedTuple):
     fresh: list[Colored]
 
 
-def _deal(images: Any, digits: Any, size: int, outsiders: int, rng: np.random.Generator) -> Dealt:
-    """``size`` training images in each environment; as many members of each model as there are outsiders for it."""
-    own = outsiders // 4
+def _deal(images: Any, digits: Any, size: int, nonmembers: int, rng: np.random.Generator) -> Dealt:
+    """``size`` training images in each environment; as many members of each model as there are non-members for it."""
+    own = nonmembers // 4
     flips = (*TRAINING, *TRAINING, *TRAINING, TEST, *TRAINING)
-    sizes = (size - own, size - own, own, own, own, own, outsiders, 2 * own, 2 * own)
+    sizes = (size - own, size - own, own, own, own, own, nonmembers, 2 * own, 2 * own)
     dealt = environments(images, digits, flips, sizes, rng)
     return Dealt(dealt[:2], (dealt[2:4], dealt[4:6]), dealt[6], dealt[7:])
 
 
-def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
+def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
     """Train two models that share all but their members, and attack each with the other as control."""
     training = [[_joined(parts) for parts in zip(dealt.shared, members, strict=True)] for members in dealt.own]
     fitted = [learner.fit(seen, rng) for seen in training]
     samples = [_records(members) for members in dealt.own]
     pair = Pair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
     told: dict[Key, tuple[float, ...]] = {}
-    for law, others in _outsiders(dealt).items():
+    for law, others in _nonmembers(dealt).items():
         seeds = np.random.SeedSequence(int(rng.integers(2**63)))
         found = try_membership(pair, others, [*attacks.values()], seed=seeds)
         for name, part in zip(attacks, found, strict=True):
             told[name, law] = (part.accuracy.value, part.control_accuracy.value, part.excess_accuracy.value)
     sides = ([_joined(seen) for seen in training], [dealt.test] * 2)
-    return Answer(tuple(_accuracy(learner, fitted, side) for side in sides), told)
+    return ColoredFigures(tuple(_accuracy(learner, fitted, side) for side in sides), told)
 
 
 def _accuracy(learner: IRM, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
     return float(np.mean([learner.accuracy(model, *side).value for model, side in zip(fitted, sides, strict=True)]))
 
 
-def _outsiders(dealt: Dealt) -> dict[str, Records]:
+def _nonmembers(dealt: Dealt) -> dict[str, Records]:
     return dict(zip(LAWS, (_records([dealt.test]), _records(dealt.fresh)), strict=True))
 
 
@@ -209,14 +207,14 @@ def _model(learner: IRM, fitted: InvariantModel) -> Model:
     )
 
 
-def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
-    """Accuracy of a network that tells members from outsiders by the image, and by the label where the attack has it."""
+def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
+    """Accuracy of a network that distinguishes members from non-members by the image, and by the label where the attack has it."""
     members = _records([*dealt.own[0], *dealt.own[1]])
     told: dict[Key, tuple[float, ...]] = {}
-    for law, others in _outsiders(dealt).items():
+    for law, others in _nonmembers(dealt).items():
         for name, attack in attacks.items():
             told[name, law] = (_blind(network, members, others, attack.uses_labels, rng),)
-    return Answer((), told)
+    return ColoredFigures((), told)
 
 
 def _blind(network: IRM, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
@@ -253,7 +251,7 @@ def _records(parts: Sequence[Colored]) -> Records:
 # --- over draws -------------------------------------------------------------------------------------------------------
 
 
-def _over_draws(answers: Sequence[Answer], blind: Sequence[Answer]) -> Found:
+def _over_draws(answers: Sequence[ColoredFigures], blind: Sequence[ColoredFigures]) -> ColoredMeans:
     """Means over draws in percent, with Student's interval."""
     train, test = (_mean(values) for values in zip(*(answer.accuracy for answer in answers), strict=True))
     attacks = {}
@@ -264,14 +262,14 @@ def _over_draws(answers: Sequence[Answer], blind: Sequence[Answer]) -> Found:
         by_name = dict(zip((*SAID, "blind"), columns, strict=True))
         attacks[key] = {name: _mean(values) for name, values in by_name.items()}
         attacks[key]["together"] = _mean(by_name["excess"], 1 - 0.05 / (len(KINDS) * len(answers[0].attacks)))
-    return Found(train, test, attacks)
+    return ColoredMeans(train, test, attacks)
 
 
 def _mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     return intervals.mean(100 * np.array(values), confidence)
 
 
-def _rows(name: str, kind: Found) -> list[list[Cell]]:
+def _rows(name: str, kind: ColoredMeans) -> list[list[Cell]]:
     train, test, attack = STATED[name]
     rows: list[list[Cell]] = []
     for (attacker, law), values in kind.attacks.items():
@@ -283,7 +281,7 @@ def _rows(name: str, kind: Found) -> list[list[Cell]]:
     return rows
 
 
-def _compared(found: Mapping[str, Found]) -> list[PaperNumber]:
+def _compared(found: Mapping[str, ColoredMeans]) -> list[PaperNumber]:
     """The paper's numbers; ours may miss them by `CLOSE` points beyond the interval."""
     pairs = []
     for name, kind in found.items():
@@ -294,7 +292,7 @@ def _compared(found: Mapping[str, Found]) -> list[PaperNumber]:
     return pairs
 
 
-def _statements(found: Mapping[str, Found]) -> list[Claim]:
+def _statements(found: Mapping[str, ColoredMeans]) -> list[Claim]:
     """The paper's statement, and whether any of the attack is membership."""
     invariant, plain = (found[name].attacks["confidences", "P*"]["attack"] for name in KINDS)
     shown = dict(zip(KINDS, (invariant, plain), strict=True))
@@ -304,7 +302,7 @@ def _statements(found: Mapping[str, Found]) -> list[Claim]:
     ]
 
 
-def _membership(name: str, kind: Found) -> Claim:
+def _membership(name: str, kind: ColoredMeans) -> Claim:
     """Decide whether the attack shows membership, or only that training and test images differ."""
     excess = {
         f"{attacker}, {law} (points)": part["together"].finite() for (attacker, law), part in kind.attacks.items()
@@ -313,7 +311,7 @@ def _membership(name: str, kind: Found) -> Claim:
     return Claim("shows_membership", {"model": name}, "yes" if found.low > 0 else "inconclusive", excess)
 
 
-def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
+def _figures(found: Mapping[str, ColoredMeans]) -> list[panels.Panel]:
     accuracy = panels.bars(
         "Accuracy of the models", ["training", "test"],
         {name: [kind.train, kind.test] for name, kind in found.items()},
@@ -322,12 +320,12 @@ def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
     return [accuracy, *(_attack_panel(found, one) for one in dict.fromkeys(key[0] for key in found["IRM"].attacks))]
 
 
-def _attack_panel(found: Mapping[str, Found], attacker: str) -> panels.Panel:
+def _attack_panel(found: Mapping[str, ColoredMeans], attacker: str) -> panels.Panel:
     places = [(name, law) for name in found for law in LAWS]
     stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places]
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"
     return panels.bars(
         title, [f"{name} against {law}" for name, law in places],
         {part: [found[name].attacks[attacker, law][part] for name, law in places] for part in ("attack", "blind", "control")},
-        x_label="Model and non-members", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
+        x_label="Model and non-members", y_label="Accuracy (%; random guess: 50)", paper={"attack": stated},
     )  # fmt: skip

@@ -8,11 +8,11 @@ differently from all features is due to the number of parameters, not to causali
 The causes of a network's label are one column for each configuration, so that the family holds the best predictor f and the
 features of the causal model are among those of the other one, as Theorem 1 asks. The label is whether Y has its most frequent
 level. All four labels of the paper are leaves of their networks, so that the best model of all features is causal anyway;
-Sachs/Erk, with the child Akt, is not. In two worlds of Gaussian variables Y has causes, children and bystanders, and in one of
-them a child is nearly a copy of Y, where Lemma 1 fails (see `leakscope.causal.generalisation`).
+Sachs/Erk, with the child Akt, is not. In two sets of Gaussian variables Y has causes, children and independent columns, and in
+one of them a child is nearly a copy of Y, where Lemma 1 fails (see `leakscope.causal.generalisation`).
 
 *sampled*: the largest move over random swaps, a lower bound of the sensitivity; *exact*: all training sets of a few records.
-Each round has fresh records, and intervals are over rounds. Beside these stand the bounds by proof, which give the guarantee.
+Each round has fresh records, and intervals are over rounds. The table also has the proven bounds, which give the guarantee.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ PAPER = {
 NETWORKS = {"Child/XrayReport": "child", "Sachs/Akt": "sachs", "Sachs/Erk": "sachs"}
 GAUSSIAN = ("Gaussian", "Gaussian with a sharp child")
 FULL = {
-    "worlds": (*GAUSSIAN, *NETWORKS), "sizes": (50, 200, 1000), "penalties": (0.001, 0.03, 1.0), "swaps": 100,
+    "sources": (*GAUSSIAN, *NETWORKS), "sizes": (50, 200, 1000), "penalties": (0.001, 0.03, 1.0), "swaps": 100,
     "rounds": 20, "few": 12,
 }  # fmt: skip
 QUICK = {
-    "worlds": ("Gaussian with a sharp child", "Sachs/Akt"), "sizes": (50, 200), "penalties": (0.03,), "swaps": 20,
+    "sources": ("Gaussian with a sharp child", "Sachs/Akt"), "sizes": (50, 200), "penalties": (0.03,), "swaps": 20,
     "rounds": 5, "few": 8,
 }  # fmt: skip
 SETS = ("causes", "all", "others")
 
 
-class Setting(NamedTuple):
+class MoveSetting(NamedTuple):
     """One row of the table."""
 
     part: Literal["exact", "sampled"]
-    world: str
+    data: str
     learner: str
     size: int
     l2: float
 
 
-class Found(NamedTuple):
+class Sensitivities(NamedTuple):
     """Sensitivities and bounds by set of features, (rounds, 3), and the number of parameters of each set."""
 
     moves: Floats
@@ -72,22 +72,27 @@ class Found(NamedTuple):
     parameters: tuple[int, ...]
 
     def ratio(self, first: int, second: int, of: str = "moves", confidence: float = 0.95) -> Estimate:
-        """One set's number over another's."""
+        """Give the ratio of one set's values to another's."""
         values = getattr(self, of)
         return geometric(values[:, first] / values[:, second], confidence)
 
 
 def run(
-    work: Work, worlds: Sequence[str], sizes: Sequence[int], penalties: Sequence[float], **effort: int
+    work: Work, sources: Sequence[str], sizes: Sequence[int], penalties: Sequence[float], **effort: int
 ) -> Reproduction:
     """Measure the sensitivities of the three sets of features in every setting."""
     few, seed = effort["few"], work.seed
     settings = [
-        *(Setting("exact", world, "ridge", few // 2, l2) for world in worlds if world in GAUSSIAN for l2 in penalties),
         *(
-            Setting("sampled", world, learner, size, l2)
-            for world in worlds
-            for learner in (("ridge",) if world in GAUSSIAN else ("ridge", "logistic"))
+            MoveSetting("exact", data, "ridge", few // 2, l2)
+            for data in sources
+            if data in GAUSSIAN
+            for l2 in penalties
+        ),
+        *(
+            MoveSetting("sampled", data, learner, size, l2)
+            for data in sources
+            for learner in (("ridge",) if data in GAUSSIAN else ("ridge", "logistic"))
             for size in sizes
             for l2 in penalties
         ),
@@ -97,10 +102,10 @@ def run(
     )
     return work.result(
         settings={
-            "worlds": worlds, "sizes": sizes, "l2": penalties, **effort, "norm": 1,
+            "sources": sources, "sizes": sizes, "l2": penalties, **effort, "norm": 1,
             "universe": "twice the training records, fresh in each round",
         },
-        columns=["part", "world", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
+        columns=["part", "data", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
                  "others/all", "bounds", "root_of_parameters"],
         rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
         statements=_statements(settings, found),
@@ -109,20 +114,20 @@ def run(
     )  # fmt: skip
 
 
-# --- worlds -----------------------------------------------------------------------------------------------------------
+# --- data -------------------------------------------------------------------------------------------------------------
 
 
-def _records(world: str, n: int, seed: np.random.SeedSequence) -> tuple[Floats, Floats, NDArray[Any]]:
+def _records(data: str, n: int, seed: np.random.SeedSequence) -> tuple[Floats, Floats, NDArray[Any]]:
     """Columns of the causes, all other columns, and labels."""
-    if world in GAUSSIAN:
+    if data in GAUSSIAN:
         rng = np.random.default_rng(seed)
         causes, bystanders = rng.normal(size=(n, 2)), rng.normal(size=(n, 3))
         y = causes.sum(axis=1) + rng.normal(size=n)
-        noise = np.array([0.05 if world == GAUSSIAN[1] else 1.0, 1.0, 1.0])
+        noise = np.array([0.05 if data == GAUSSIAN[1] else 1.0, 1.0, 1.0])
         return causes, np.hstack([y[:, None] + noise * rng.normal(size=(n, 3)), bystanders]), y
     from leakscope.causal import draw, load_network, one_hot
 
-    network, label = load_network(NETWORKS[world]), world.partition("/")[2]
+    network, label = load_network(NETWORKS[data]), data.partition("/")[2]
     codes = draw(network, n, seed)
     often = int(np.bincount(draw(network, 20_000, 0)[:, network.place[label]]).argmax())
     given = one_hot(network.configurations(codes, label)[:, None], [len(network.tables[label])])
@@ -141,7 +146,7 @@ def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Found:
+def _cell(setting: MoveSetting, swaps: int, rounds: int, few: int, seed: int) -> Sensitivities:
     """All rounds of one setting; the records of a round are the same for every penalty and learner."""
     from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Logistic, Ridge
@@ -149,19 +154,19 @@ def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Fou
     learner: Any = (Ridge if setting.learner == "ridge" else Logistic)(l2=setting.l2)
     records = few if setting.part == "exact" else 2 * setting.size
     moves, bounds = np.empty((rounds, 3)), np.empty((rounds, 3))
-    place = (seed, [*GAUSSIAN, *NETWORKS].index(setting.world), records)
+    place = (seed, [*GAUSSIAN, *NETWORKS].index(setting.data), records)
     for number in range(rounds):
         drawn, chosen = np.random.SeedSequence(place, spawn_key=(number,)).spawn(2)
-        causes, others, y = _records(setting.world, records, drawn)
+        causes, others, y = _records(setting.data, records, drawn)
         tables = _features(causes, others, np.random.default_rng(chosen))
         for column, table in enumerate(tables):
             given = partial(sensitivity, learner, table, y, setting.size, norm=1, swaps=swaps, seed=number, workers=1)
             moves[number, column] = given(method=setting.part).value
             bounds[number, column] = given(method="bound").value
-    return Found(moves, bounds, tuple(table.shape[1] + 1 for table in tables))  # with the intercept
+    return Sensitivities(moves, bounds, tuple(table.shape[1] + 1 for table in tables))  # with the intercept
 
 
-def _row(setting: Setting, cell: Found) -> list[Cell]:
+def _row(setting: MoveSetting, cell: Sensitivities) -> list[Cell]:
     sensitivities = [geometric(cell.moves[:, column]) for column in range(3)]
     ratios = [cell.ratio(0, 1), cell.ratio(2, 1), cell.ratio(0, 1, "bounds")]
     root = float(np.sqrt(cell.parameters[0] / cell.parameters[1]))
@@ -169,7 +174,7 @@ def _row(setting: Setting, cell: Found) -> list[Cell]:
 
 
 def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
-    """Geometric mean over rounds."""
+    """Give the geometric mean over rounds."""
     from leakscope.core.intervals import mean
 
     found = mean(np.log(values), confidence)
@@ -177,12 +182,12 @@ def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), confidence, n=found.n, method="Student, of logarithms")
 
 
-def _ratios(found: Sequence[Found], first: int, second: int, of: str = "moves") -> list[Estimate]:
+def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "moves") -> list[Estimate]:
     """Ratios in all settings, with simultaneous intervals."""
     return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
 
 
-def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Claim]:
+def _statements(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
     ratios = _ratios(found, 0, 1)
     less, more = sides(ratios)
@@ -193,17 +198,17 @@ def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Cla
     return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
-def _place(at: Setting) -> str:
-    return f"{at.world}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
+def _place(at: MoveSetting) -> str:
+    return f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
 
 
-def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
+def _notes(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> list[str]:
     less, more = sides(_ratios(found, 0, 1))
     notes = [f"ε_c is significantly below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}."]
     if more:
         largest = max(setting.size for setting in settings)
         still = sum(settings[number].size == largest for number in more)
-        names = sorted({settings[number].world for number in more})
+        names = sorted({settings[number].data for number in more})
         notes.append(f"It is above in {', '.join(names)}; {still} of these settings have the largest n, {largest:,}.")
     bounds, _ = sides(_ratios(found, 0, 1, "bounds"))
     few, _ = sides(_ratios(found, 2, 1))
@@ -217,19 +222,19 @@ def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
 
 
 def sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
-    """Positions of the ratios that are significantly below 1, and of those above."""
+    """Give the positions of the ratios that are significantly below 1, and of those above."""
     below = [number for number, ratio in enumerate(ratios) if ratio.high < 1]
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]
 
 
-def _figure(settings: Sequence[Setting], found: Sequence[Found]) -> panels.Panel:
+def _figure(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> panels.Panel:
     """The ratio against the training records, for ridge regression at the middle penalty."""
     penalties = sorted({setting.l2 for setting in settings})
     middle = penalties[len(penalties) // 2]
     series: dict[str, list[tuple[float, Estimate | None]]] = {}
     for setting, cell in zip(settings, found, strict=True):
         if setting.part == "sampled" and setting.learner == "ridge" and setting.l2 == middle:
-            series.setdefault(setting.world, []).append((setting.size, cell.ratio(0, 1)))
+            series.setdefault(setting.data, []).append((setting.size, cell.ratio(0, 1)))
     return panels.lines(
         TITLE,
         series,

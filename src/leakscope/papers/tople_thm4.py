@@ -3,17 +3,17 @@ r"""[tople2020, Theorem 4]: does a vote of causal teachers cost less privacy tha
 Teachers that share no record answer queries by :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}`; the data-dependent ε of
 `leakscope.bounds.pate` is small where they agree. The records come from P alone, or from a mixture of P and laws with the same
 :math:`P(Y \mid X_C)` and all other tables redrawn, as the theorem says; queries come from the same law. Four ensembles: the table
-of Y given its parents; multinomial logistic regression on the parents, which tells the choice of columns from the kind of model;
+of Y given its parents; multinomial logistic regression on the parents, which separates the choice of columns from the kind of model;
 the same on all columns; and a small network on all columns. Every column is one of zeros and ones for each level.
 
-Two more tell causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
-of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree without looking:
-ε measures agreement, and a model that knows nothing can have the least.
+Two more separate causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
+of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree whatever the query:
+ε measures agreement, and a model without information can have the least.
 
 A student learns from the noisy labels of one γ, and is judged on fresh records of the same law and of a new P*. Intervals are
 over draws of all data, and ε is compared draw by draw. Akt and XrayReport are leaves of their networks; Erk has the child Akt,
-which an associational teacher can use and a causal one can not. The data-dependent ε is for this comparison: it tells of the
-votes, and is not to be published.
+which an associational teacher can use and a causal one can not. The data-dependent ε is for this comparison only: it depends on the
+votes, so it must not be published.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CAUSAL, ON_CAUSES, ON_ALL, NETWORK, ON_OTHERS, NOTHING = ENSEMBLES = (
 )  # fmt: skip
 
 
-class Setting(NamedTuple):
+class VoteSetting(NamedTuple):
     """What one draw is made of."""
 
     network: str
@@ -79,7 +79,7 @@ class Setting(NamedTuple):
     teachers: int
 
 
-class Effort(NamedTuple):
+class VoteEffort(NamedTuple):
     """Sizes that all settings share."""
 
     gammas: tuple[float, ...]
@@ -90,7 +90,7 @@ class Effort(NamedTuple):
     steps: int
 
 
-class Found(NamedTuple):
+class VoteCosts(NamedTuple):
     """What the draws of one setting gave: ε (draws, ensembles, γ), and the rest (draws, ensembles)."""
 
     epsilon: Floats
@@ -100,7 +100,7 @@ class Found(NamedTuple):
     shifted: Floats
 
     def ratio(self, first: str, second: str, place: int, confidence: float = 0.95) -> Estimate:
-        """Geometric mean over draws of one ensemble's ε over another's, at one γ."""
+        """Give the geometric mean over draws of one ensemble's ε over another's, at one γ."""
         one, other = (self.epsilon[:, ENSEMBLES.index(name), place] for name in (first, second))
         return geometric(one / other, confidence)
 
@@ -109,8 +109,8 @@ def run(
     work: Work, networks: Sequence[str], laws: Sequence[str], teachers: Sequence[int], draws: int, **sizes: Any
 ) -> Reproduction:
     """Train the ensembles on every draw, and count what their votes cost."""
-    settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
-    effort = Effort(**sizes)
+    settings = [VoteSetting(network, law, count) for network in networks for law in laws for count in teachers]
+    effort = VoteEffort(**sizes)
     found = _measure(work, settings, effort, draws)
     measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
     return work.result(
@@ -136,18 +136,18 @@ class Drawn(NamedTuple):
     shifted: NDArray[np.uint8]
 
 
-def _draw(setting: Setting, effort: Effort, seed: np.random.SeedSequence) -> Drawn:
+def _draw(setting: VoteSetting, effort: VoteEffort, seed: np.random.SeedSequence) -> Drawn:
     from leakscope.causal import draw, load_network, redraw
 
     label = setting.network.partition("/")[2]
     network = load_network(NETWORKS[setting.network])
     tables, rows, order, last = seed.spawn(4)
     others = [redraw(network, [label], child) for child in tables.spawn(effort.environments)]
-    worlds = [network] if setting.law == "P" else [network, *others[:-1]]
+    networks = [network] if setting.law == "P" else [network, *others[:-1]]
     sizes = (effort.records, effort.queries, TEST)
-    each = -(-sum(sizes) // len(worlds))
+    each = -(-sum(sizes) // len(networks))
     codes = np.concatenate(
-        [draw(world, each, child) for world, child in zip(worlds, rows.spawn(len(worlds)), strict=True)]
+        [draw(one, each, child) for one, child in zip(networks, rows.spawn(len(networks)), strict=True)]
     )
     codes = codes[np.random.default_rng(order).permutation(len(codes))[: sum(sizes)]]
     records, queries, fresh = np.split(codes, np.cumsum(sizes)[:-1])
@@ -156,8 +156,7 @@ def _draw(setting: Setting, effort: Effort, seed: np.random.SeedSequence) -> Dra
 
 def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], NDArray[Any]]]]:
     """The columns an ensemble uses, and (X, y) of records, queries, fresh and shifted records."""
-    from leakscope.causal import one_hot
-    from leakscope.causal.table_model import CausalTable
+    from leakscope.causal import CausalTable, one_hot
 
     network, label = drawn.network, drawn.network.place[drawn.label]
     parents = network.parents[drawn.label]
@@ -177,7 +176,7 @@ def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _measure(work: Work, settings: Sequence[Setting], effort: Effort, draws: int) -> list[Found]:
+def _measure(work: Work, settings: Sequence[VoteSetting], effort: VoteEffort, draws: int) -> list[VoteCosts]:
     seed = work.seed
     answers = work.each(
         [(setting, number) for setting in settings for number in range(draws)],
@@ -185,21 +184,21 @@ def _measure(work: Work, settings: Sequence[Setting], effort: Effort, draws: int
         cost=lambda job: job[0].teachers,
     )
     return [
-        Found(
+        VoteCosts(
             *(np.array([[one[part] for one in draw] for draw in answers[start : start + draws]]) for part in range(5))
         )
         for start in range(0, len(answers), draws)
     ]
 
 
-def _one_draw(setting: Setting, effort: Effort, number: int, seed: int) -> list[list[Floats]]:
+def _one_draw(setting: VoteSetting, effort: VoteEffort, number: int, seed: int) -> list[list[Floats]]:
     """For every ensemble: ε by γ, ε whatever the votes by γ, agreement, and the student's two accuracies."""
     place = (seed, list(NETWORKS).index(setting.network), ("P", "mixture").index(setting.law), number)
     drawn = _draw(setting, effort, np.random.SeedSequence(place))  # the same for any number of teachers
     return [_ensemble(drawn, name, setting.teachers, effort, number) for name in ENSEMBLES]
 
 
-def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: int) -> list[Any]:
+def _ensemble(drawn: Drawn, name: str, teachers: int, effort: VoteEffort, number: int) -> list[Any]:
     from leakscope.bounds.pate import epsilons, pate, student
     from leakscope.learners import MLP
 
@@ -217,7 +216,7 @@ def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: in
     return [dependent, independent, found.agreement.value, *right]
 
 
-def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
+def _rows(setting: VoteSetting, cell: VoteCosts, effort: VoteEffort) -> list[list[Cell]]:
     from leakscope.core.intervals import mean
 
     rows: list[list[Cell]] = []
@@ -236,7 +235,7 @@ def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
     return rows
 
 
-def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> dict[str, Any]:
+def _decide(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort: VoteEffort) -> dict[str, Any]:
     """Where the causal ensemble costs less or more, by simultaneous intervals, and what controls do."""
     places = [
         (setting, cell, place)
@@ -274,7 +273,7 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
     }
 
 
-def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> panels.Panel:
+def _figure(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort: VoteEffort) -> panels.Panel:
     """ε of the four ensembles at the student's γ, or at the last one."""
     from leakscope.core.intervals import mean
 

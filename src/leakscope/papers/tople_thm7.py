@@ -1,13 +1,13 @@
-r"""[tople2020, Def. 8 and Theorem 7]: does a causal model keep features that are no causes to itself?
+r"""[tople2020, Def. 8 and Theorem 7]: does a causal model reveal features that are no causes?
 
-On the four Bayesian networks, the causal table and the associational network are asked about fresh records, and attackers
-who see the answer guess a feature: a cause of the label, the other feature that tells most about that cause (*near*), and the
-one that tells least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
-has the answer alone. The network's answers come with all digits, and with two. What counts is the gain over the same
-attacker without the model (`leakscope.studies.attributes`, which says why the theorem holds for the first attacker and not for the
+On the four Bayesian networks, the causal table and the associational network are queried with fresh records, and attackers
+who see the output infer a feature: a cause of the label, the other feature with the most information about that cause (*near*),
+and the one with the least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
+has the answer alone. The network's outputs have all digits, or two. The measure is the gain over the same attacker
+without the model (`leakscope.studies.attributes`, which states why the theorem holds for the first attacker and not for the
 others). None of the labels has children in its network.
 
-All intervals of a gain hold together: their confidence is 1 - 0.05 / number of cases.
+The intervals of all gains are simultaneous: their confidence is 1 - 0.05 / number of cases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.work import Work
-from leakscope.studies.attributes.result import AttributeFinding, AttributeSide
+from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
 TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
@@ -49,8 +49,8 @@ TABLE, NETWORK, ROUNDED = "causal table", "network", "two-digit network"
 RAREST = 0.02
 
 
-class Case(NamedTuple):
-    """One feature guessed by one attacker with one model."""
+class AttributeCase(NamedTuple):
+    """One feature inferred by one attacker with one model."""
 
     network: str
     model: str
@@ -68,7 +68,7 @@ class Case(NamedTuple):
         return f"{self.feature} of {self.network}, {self.model}, {self.attacker}"
 
 
-class _Effort(NamedTuple):
+class AttributeEffort(NamedTuple):
     networks: tuple[str, ...]
     roles: tuple[str, ...]
     size: int
@@ -81,7 +81,7 @@ class _Effort(NamedTuple):
 def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int) -> Reproduction:
     """Train both models on each network's records and measure every case."""
     confidence = 1 - 0.05 / (len(networks) * 3 * 3 * len(roles))
-    given = _Effort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
+    given = AttributeEffort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
     cases = [case for part in work.each(range(len(networks)), partial(_study, given)) for case in part]
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
     return work.result(
@@ -100,7 +100,7 @@ def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int
 # --- one network ------------------------------------------------------------------------------------------------------
 
 
-def _study(effort: _Effort, number: int) -> list[Case]:
+def _study(effort: AttributeEffort, number: int) -> list[AttributeCase]:
     """Draw, train and attack for one network."""
     from leakscope.causal import NETWORKS, draw, load_network
     from leakscope.studies.attributes import attribute_inference
@@ -124,12 +124,12 @@ def _study(effort: _Effort, number: int) -> list[Case]:
                     model, X[size:], y[size:], names.index(feature), known=known, knows_label=False,
                     digits=digits, confidence=effort.confidence, seed=effort.seed,
                 )  # fmt: skip
-                cases.append(Case(NETWORKS[name].title, title, feature, role, attacker, risk.records))
+                cases.append(AttributeCase(NETWORKS[name].title, title, feature, role, attacker, risk.records))
     return cases
 
 
 def _features(X: NDArray[np.uint8], names: Sequence[str], causes: Sequence[str]) -> dict[str, str]:
-    """The first cause, and of the features that are none the two that tell most and least about it; name by role."""
+    """The first cause, and of the features that are none the two with the most and least information about it; name by role."""
     from sklearn.metrics import mutual_info_score
 
     cause = X[:, names.index(causes[0])]
@@ -148,7 +148,7 @@ def _rarest(column: NDArray[np.uint8]) -> float:
 
 
 def _attackers(names: Sequence[str], causes: Sequence[str], feature: str) -> dict[str, list[int]]:
-    """Column numbers that each attacker knows; where the feature is the only cause, one attacker falls away."""
+    """Column numbers that each attacker knows; where the feature is the only cause, one attacker is left out."""
     others = [place for place, name in enumerate(names) if name != feature]
     lacking = next((names.index(cause) for cause in causes if cause != feature), None)
     found = {ALL: others, BUT_ONE: [place for place in others if place != lacking], ANSWER: []}
@@ -182,12 +182,12 @@ def _models(
     ]
 
 
-def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
+def _row(case: AttributeCase, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
     cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
     return [*cells, case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
 
 
-def _statements(cases: Sequence[Case]) -> list[Claim]:
+def _statements(cases: Sequence[AttributeCase]) -> list[Claim]:
     """Whether the causal table gains anything about what is no cause, for an attacker with and without its causes."""
     found = []
     for knows, who in ((True, "who knows all other features"), (False, "who does not know the causes")):
@@ -200,7 +200,7 @@ def _statements(cases: Sequence[Case]) -> list[Claim]:
     return found
 
 
-def _notes(cases: Sequence[Case]) -> list[str]:
+def _notes(cases: Sequence[AttributeCase]) -> list[str]:
     """How often each model reveals a feature to an attacker who knows all others."""
     notes = []
     for model, role, what in (
@@ -217,12 +217,12 @@ def _notes(cases: Sequence[Case]) -> list[str]:
     return notes
 
 
-def _most(cases: Sequence[Case]) -> str:
+def _most(cases: Sequence[AttributeCase]) -> str:
     best = max(cases, key=lambda case: case.best.gain.value)
     return f"{write(best.best.gain, 'signed')} ({best.place})"
 
 
-def _figure(cases: Sequence[Case], role: str) -> panels.Panel:
+def _figure(cases: Sequence[AttributeCase], role: str) -> panels.Panel:
     """The largest gain of any attack, by network, model and attacker."""
     chosen = {(case.network, case.model, case.attacker): case for case in cases if case.role == role}
     places = list(dict.fromkeys(case.network for case in cases))

@@ -18,7 +18,7 @@ Series = Sequence[tuple[str, Estimate]]  # places in words, with what was measur
 
 
 def trend(points: Sequence[Estimate]) -> Trend:
-    """A later point counts as higher or lower than an earlier one only if their intervals are apart.
+    """Give the trend: a later point is higher or lower than an earlier one only if their intervals do not overlap.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def less(first: Estimate, second: Estimate) -> bool | None:
 
 
 def between(point: Estimate, low: float = -math.inf, high: float = math.inf) -> bool | None:
-    """Decide whether a number lies between two others; None where its interval holds one of them.
+    """Decide whether a number lies between two others; None where its interval contains one of them.
 
     Examples
     --------
@@ -59,13 +59,13 @@ def between(point: Estimate, low: float = -math.inf, high: float = math.inf) -> 
 
 
 def every(decided: Iterable[bool | None]) -> bool | None:
-    """Decide whether all hold: one that does not is enough to refute, one that is open leaves it open."""
+    """Decide whether all hold: False if one does not, None if one is inconclusive."""
     found = list(decided)
     return False if False in found else None if None in found else True
 
 
 def follows(name: str, expected: Literal["falls", "rises"], series: Series) -> Claim:
-    """Decide whether a series has the trend that the paper states; open where its intervals show no change.
+    """Decide whether a series has the trend that the paper states; inconclusive where its intervals show no change.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def follows(name: str, expected: Literal["falls", "rises"], series: Series) -> C
 
 
 def slope(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
-    """The slope on two logarithmic axes, by least squares over the positive points; None for fewer than three.
+    """Give the slope on two logarithmic axes, by least squares over the positive points; None for fewer than three.
 
     The points are taken as independent, each with the standard error that its 95 % interval shows.
 

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from leakscope.core.threads import one_thread
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds.training import Progress
-from leakscope.worlds.workers import run_tasks
+from leakscope.worlds import Progress, run_tasks
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -43,9 +42,9 @@ class Work:
     def each(
         self, jobs: Sequence[Job], measure: Callable[[Job], Answer], cost: Callable[[Job], float] = lambda _: 0.0
     ) -> list[Answer]:
-        """Give what ``measure`` says of every job, in their order; the costliest begin first.
+        """Apply ``measure`` to every job and give the answers in order; the costliest start first.
 
-        The first tasks decide whether processes pay off, and at the end no process waits for a long one.
+        The first tasks decide whether to start processes, and no long task is left for the end.
         """
 
         def one(task: range) -> Answer:

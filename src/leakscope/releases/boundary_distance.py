@@ -1,20 +1,20 @@
-r"""Distance to the decision boundary: how far a record must move before its predicted label changes, from labels alone.
+r"""Distance to the decision boundary, estimated from predicted labels alone.
 
 A model that was trained on a record tends to keep its label further around it (Choquette-Choo et al. 2021; Li and Zhang 2021). The
-distance is approached from outside as HopSkipJump does (Chen, Jordan and Wainwright 2020), with a fixed number of questions a record:
+distance is approached from outside as in HopSkipJump (Chen, Jordan and Wainwright 2020), with a fixed number of queries per record:
 
 1. Start at the nearest of up to 256 other records with another predicted label, and bisect the segment to it.
-2. In each of four rounds, with z the nearest point found on the boundary and d its distance to x: ask about points
-   :math:`z + 0.1\,d\,u_b` for random unit vectors :math:`u_b`, whose labels estimate the direction :math:`v \propto \sum_b
-   (s_b - \bar s)\,u_b` across the boundary (:math:`s_b = 1` where the label differs from that of x, else −1); move along v by at most
-   :math:`d/\sqrt{r}` in round r; bisect the segment from x.
+2. In each of four rounds, with z the nearest point found on the boundary and d its distance to x: query points :math:`z
+   + 0.1\,d\,u_b` for random unit vectors :math:`u_b`, whose labels estimate the direction :math:`v \propto \sum_b (s_b
+   - \bar s)\,u_b` across the boundary (:math:`s_b = 1` where the label differs from that of x, else −1); move along v
+   by at most :math:`d/\sqrt{r}` in round r; bisect the segment from x.
 
 Every point that is kept has another label than x, so that the distance is an upper bound on the true one. For a linear classifier it
-approaches :math:`|w \cdot x + b| / \lVert w \rVert`. Columns are measured in units of their deviation, rounded to a power of two: members and
-non-members are asked about apart, and units that differ by chance would tell them apart. A record with a wrong label has the distance 0.
-A record for which no other label is known has the distance `FARTHEST` for each column.
+approaches :math:`|w \cdot x + b| / \lVert w \rVert`. Columns are measured in units of their deviation, rounded to a power of two: members
+and non-members are queried separately, and units that differ by chance would distinguish them. A record with a wrong label has the distance
+0. A record for which no other label is known has the distance `FARTHEST` for each column.
 
-The random vectors depend on the record's own values alone, so that every model is asked about a record with the same draws.
+The random vectors depend on the record's own values alone, so that every model is queried with the same draws for a record.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from leakscope.models.predicting import predict_in_blocks
 #: Labels of points, (n, features) in units of the columns' deviations.
 Ask = Callable[[Floats], Indices]
 
-#: Questions a record.
+#: Queries per record.
 QUERIES = 200
 FEWEST_QUERIES = 80
 ROUNDS = 4
-#: Questions of the first bisection, of each later one, and step sizes that are tried in a round.
+#: Queries of the first bisection, of each later one, and step sizes that are tried in a round.
 FIRST, LATER, STEPS = 12, 8, 4
-#: Radius around the boundary at which labels are asked for, in units of the distance.
+#: Radius around the boundary at which labels are queried, in units of the distance.
 RADIUS = 0.1
-#: Records among which the start is looked for.
+#: Records among which the start is searched.
 POOL = 256
 FARTHEST = 10.0
 #: Numbers of points that are held at a time.
@@ -56,7 +56,7 @@ CELLS = 1 << 21
 def boundary_distance(
     model: Model, X: Any, y: NDArray[Any], predicted: NDArray[Any], *, queries: int = QUERIES
 ) -> Floats:
-    """The distance of each record, with at most ``queries`` questions a record; ``predicted`` are the records' labels.
+    """Return the distance of each record, with at most ``queries`` each; ``predicted`` are the records' labels.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def boundary_distance(
     """
     if queries < FEWEST_QUERIES:
         raise InputError(
-            f"the distance to the boundary takes at least {FEWEST_QUERIES} queries a record, not {queries}"
+            f"queries must be at least {FEWEST_QUERIES} per record for the distance to the boundary, not {queries}"
         )
     values, units = _numbers(X)
     points, keys = values / units, row_hashes(X)
@@ -115,7 +115,7 @@ def _like(X: Any, values: Floats) -> Any:
 
 
 def _starts(points: Floats, predicted: NDArray[Any], keys: NDArray[np.uint64]) -> Callable[[Indices], Floats]:
-    """What gives some records the nearest point of another label among some of all, or a row of nan."""
+    """Function that gives records the nearest point of another label among a sample, or a row of nan."""
     order = np.argsort(keys, kind="stable")
     pool = order[np.unique(np.linspace(0, len(order) - 1, POOL).astype(np.intp))]
 
@@ -132,7 +132,7 @@ def _starts(points: Floats, predicted: NDArray[Any], keys: NDArray[np.uint64]) -
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Some records, and what is asked about points around them."""
+    """Some records, and the queries of points around them."""
 
     points: Floats
     labels: NDArray[Any]
@@ -173,13 +173,13 @@ class _Search:
         return np.asarray(self.points + high[:, None] * (outer - self.points))
 
     def _step(self, nearest: Floats, number: int) -> Floats:
-        """Move from the boundary away from the record, in the direction in which the other label lies."""
+        """Move from the boundary away from the record, towards the other label."""
         size, width = self._far(nearest), nearest.shape[1]
         normals = ndtri(uniforms(self.keys, self.directions * width, seed=number))
         vectors = normals.reshape(len(nearest), self.directions, width)
         vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
         sign = 2.0 * self._other(nearest[:, None] + RADIUS * size[:, None, None] * vectors) - 1
-        # Where all labels are equal, their mean tells no direction: the sum of the vectors does.
+        # If all labels are equal, their mean has no direction: use the sum of the vectors.
         centred = np.where(np.ptp(sign, axis=1, keepdims=True) > 0, sign - sign.mean(axis=1, keepdims=True), sign)
         across = np.einsum("nb,nbf->nf", centred, vectors)
         across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), np.finfo(np.float64).tiny)

@@ -1,12 +1,12 @@
-r"""Consistency of a model's answers: the same record asked again, alone, and together with other records.
+r"""Consistency of a model's answers to repeated, single and batched queries of the same record.
 
-An audit asks about each record once, in large batches. A model that adds fresh noise to each answer, or that answers large
-batches differently from single records, would hide from it what an attacker sees who asks again or asks singly.
+An audit queries each record once, in large batches. It would underestimate the risk of a model that adds fresh noise to
+each answer, or that answers single records differently from large batches.
 
-- *Random answers* are averaged over ``repeats`` queries, for the audited model and for every model trained again. The mean of
-  :math:`R` answers with noise of standard deviation :math:`\sigma` still has noise :math:`\sigma/\sqrt R`, and an attacker may
-  ask more often. "Not detected" is therefore ruled out unless the remaining noise hardly changes the order of the records: an
-  attack on answers in two groups far apart depends on the order within each group.
+- *Random answers* are averaged over ``repeats`` queries, for the audited model and for every retrained model. The mean
+  of :math:`R` answers with noise of standard deviation :math:`\sigma` still has noise :math:`\sigma/\sqrt R`, and an
+  attacker may query more often. "Not detected" is therefore ruled out unless the remaining noise hardly changes the
+  order of the records, on which attacks depend.
 - *Answers that depend on the batch* rule out "not detected".
 """
 
@@ -29,13 +29,13 @@ from leakscope.models.model import Model
 from leakscope.models.predicting import predict_in_blocks
 from leakscope.models.target import Target
 
-#: Records of each side that are asked about twice.
+#: Records of each side that are queried twice.
 ASKED = 64
-#: Sizes of the batches of each side that are asked about again; the largest first, since some models refuse single records.
+#: Sizes of the batches of each side that are queried again; the largest first, since some models refuse single records.
 BATCHES = (50, 7, 1, 1)
-#: Answers averaged where a model turns out to be random and the caller does not say how many.
+#: Answers averaged if a model is random and the caller does not state a number.
 REPEATS = 16
-#: A larger difference between two probabilities is no rounding error; of predicted values in units of the labels' spread.
+#: Largest rounding error of a probability; of a predicted value in units of the labels' spread.
 TOLERANCE = 1e-4
 #: Rounding error of a network in single precision, relative to the value.
 ROUNDING = 1e-6
@@ -45,12 +45,12 @@ SAME_ORDER = 0.99
 
 @dataclass(frozen=True)
 class Consistency:
-    """What repeated queries found.
+    """Result of repeated queries.
 
     Parameters
     ----------
     repeats
-        Answers that are averaged for each record; None for a model that answers the same query in the same way.
+        Answers that are averaged for each record; None for a deterministic model.
     noise
         Standard deviation of the averaged answers.
     same_order
@@ -77,9 +77,7 @@ class Consistency:
 
 
 def average_random_answers(target: Target, repeats: int | None, seed: int) -> tuple[Target, Consistency]:
-    """Ask about some records twice; where the answers differ, average ``repeats`` answers from then on.
-
-    By default these are `REPEATS`.
+    """Query some records twice; if the answers differ, average ``repeats`` (by default `REPEATS`) answers from then on.
 
     Examples
     --------
@@ -108,9 +106,9 @@ def average_random_answers(target: Target, repeats: int | None, seed: int) -> tu
 def answers_by_batch(
     model: Model, asked: Sequence[tuple[Records, Floats]], consistency: Consistency, seed: int
 ) -> tuple[Caveat, ...]:
-    """Compare answers in large batches with those about single records and in a small batch; an obstacle if they differ.
+    """Compare answers in large batches with those on single records and in a small batch; an obstacle if they differ.
 
-    ``asked`` holds records and the answers about all of them, one row each.
+    ``asked`` holds records and the answers to all of them, one row each.
     """
     rng = np.random.default_rng([seed, len(BATCHES)])
     for records, answers in asked:
@@ -172,7 +170,7 @@ def _some_records(target: Target, rng: np.random.Generator) -> Any:
 def _tolerance(model: Model, answers: Floats, labels: NDArray[Any]) -> Floats:
     """Largest difference from each answer that may be a rounding error.
 
-    Predicted values are measured by the labels: a model could make the spread of its own answers as large as it likes.
+    Predicted values are measured by the labels: a model could make the spread of its own answers arbitrarily large.
     """
     if model.task == "classification":
         return np.full(answers.shape, TOLERANCE)

@@ -1,7 +1,7 @@
-r"""Label stability: how often slightly changed copies of a record still get its true label.
+r"""Label stability: the share of slightly changed copies of a record that get its true label.
 
-Whoever may ask about changed copies learns more from labels than the one label of the record: a model that was trained on a
-record tends to label its surroundings alike (Choquette-Choo et al. 2021, section 3, with random changes; Li and Zhang 2021).
+An attacker who queries changed copies learns more than the label of the record: a model that was trained on a record tends
+to give its neighbourhood the same label (Choquette-Choo et al. 2021, section 3, with random changes; Li and Zhang 2021).
 With :math:`x_0 = x` the record, y its label and :math:`x_1, …, x_M` the copies, M = 8,
 
 .. math:: \text{stability}(x, y) = \frac{1}{M+1} \sum_{m=0}^M 1[\arg\max_c p_c(x_m) = y].
@@ -13,10 +13,10 @@ How a copy is made, column by column:
 - in any other column (texts, categories, truth values, whole numbers, missing spread), the value is replaced with probability
   one tenth by that of another record.
 
-What is drawn depends on the record's own values alone, so that every model is asked about a record with the same draws,
-wherever it stands. Spreads and the values put in are those of the records asked about together; no membership is read for
-them. An audit asks about members and others apart, so that their spreads differ by chance, by some :math:`1/\sqrt n` of their
-size; `compare` asks about all together.
+The draws depend on the record's own values alone, so that every model gets the same copies of a record, whatever its
+position. Spreads and replacement values come from the records that are queried together, without their membership. An audit
+queries members and non-members separately, so that their spreads differ by chance, by about :math:`1/\sqrt n` of their size;
+`compare` queries all together.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NOISE = 0.1
 REPLACED = 0.1
 #: Distance between the quartiles of a Gaussian column, in standard deviations.
 QUARTILES = 1.3489795003921634
-#: Cells of copies that are held at a time.
+#: Cells of copies in memory at a time.
 CELLS = 1 << 21
 
 
 def label_stability(model: Model, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Floats:
-    """The stability of each record's label, from 0 to 1; ``predicted`` are the labels that the records themselves get.
+    """Return the stability of each record's label, from 0 to 1; ``predicted`` are the predicted labels of the records.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _width(X: Any) -> int:
 
 
 def _changes(X: Any) -> Callable[[Indices], Any]:
-    """What makes the copies of some records, below each other: one of each in their order, then a second, and so on."""
+    """Function that makes the copies of some records: one of each in their order, then a second, and so on."""
     from leakscope.data.fingerprints import row_hashes
 
     keys, spreads = row_hashes(X), _spreads(X)

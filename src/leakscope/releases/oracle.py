@@ -1,8 +1,8 @@
-"""What an attacker on explanations talks to, and what such an attack gives back.
+"""Oracles that answer queries with record explanations, and the types of reconstruction attacks.
 
-An `Oracle` answers a query with a prediction and the training records that explain it. It counts queries, and holds
-nothing else: an attack that reconstructs training records is handed an oracle, what it knows beforehand (`Prior`) and a
-source of randomness, and returns the records that it `Recovered`, each with the query at which it fell.
+An `Oracle` answers a query with a prediction and the training records that explain it. It counts queries and keeps
+nothing else. A reconstruction attack gets an oracle, prior knowledge (`Prior`) and a random generator. It returns the
+records that it `Recovered`, each with the number of the query that revealed it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from leakscope.releases.record_explanations.explanation import LeftOut, Loss, Re
 MOST_DIGITS = 17  # that float64 holds
 MOST_NOISE = 1e6  # an influence is at most 1, or some tens for the log-loss
 SMALLEST = 1e-280
-REFUSED = -1  # stands for a record where a query was refused
+REFUSED = -1  # record number of a refused query
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What the oracle says about some points, one row each.
+class OracleAnswer:
+    """Answers of an oracle to queries, one row per point.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Answer:
     records
         The revealed records (points, k) by their ids, most influential first; -1 where the query was refused.
     influences
-        Their influences (points, k), or None if these are kept back.
+        Their influences (points, k), or None if they are hidden.
     shown, rows, labels
         The records revealed in this answer, each once: their ids in rising order, features and labels.
     """
@@ -52,27 +52,27 @@ class Answer:
         return len(self.predictions)
 
 
-class BudgetSpent(Exception):  # noqa: N818, it is how an attack ends, and no error
+class BudgetSpent(Exception):  # noqa: N818, the regular end of an attack, not an error
     """The oracle answers no more queries."""
 
     why = "the budget is spent"
 
 
 class Oracle:
-    """Answers queries, and counts them.
+    """Answers queries and counts them.
 
     Parameters
     ----------
     answer
-        Gives the `Answer` to points (m, features).
+        Function from points (m, features) to an `OracleAnswer`.
     features
-        How many numbers a point has.
+        Number of features of a point.
     k
         How many records an explanation shows.
     budget
-        How many points it answers in all; None for any number.
+        Largest number of points that it answers; None for no limit.
     loss
-        Of which the influences are the change: who explains says how.
+        Loss whose change is the influence.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Oracle:
 
     def __init__(
         self,
-        answer: Callable[[Floats], Answer],
+        answer: Callable[[Floats], OracleAnswer],
         features: int,
         k: int,
         budget: int | None = None,
@@ -111,11 +111,11 @@ class Oracle:
         """How many more points will be answered; infinite without a budget."""
         return np.inf if self.budget is None else self.budget - self.queries
 
-    def query(self, points: Floats) -> Answer:
-        """Answer one query for each point, or none of them if the budget doesn't allow all."""
+    def query(self, points: Floats) -> OracleAnswer:
+        """Answer one query for each point, or none if the budget doesn't allow all."""
         points = read_points(points)
         if points.shape[1] != self.features:
-            raise InputError(f"points have {points.shape[1]} columns: give a table of {self.features} columns")
+            raise InputError(f"points has {points.shape[1]} columns: pass a table of {self.features} columns")
         if len(points) > self.remaining:
             raise BudgetSpent(f"{len(points)} more queries were asked of an oracle that answers {self.remaining} more")
         self.queries += len(points)
@@ -137,12 +137,12 @@ class Oracle:
         refuse: Callable[[Floats], NDArray[np.bool_]] | None = None,
         seed: int = 0,
     ) -> Self:
-        """An oracle over models of all records and without each; ids are the positions of the training records.
+        """Build an oracle from the model of all records and those without each; ids are positions of training records.
 
         Parameters
         ----------
         models, X, y
-            The models, and the training records and labels that they were trained on.
+            The models, and the records and labels that they were trained on.
         values
             Whether influences are shown.
         digits
@@ -150,21 +150,21 @@ class Oracle:
         decimals
             Decimals to which predictions are rounded.
         noise
-            Standard deviation of fresh Gaussian noise on every influence, added before the records are ranked.
+            Standard deviation of Gaussian noise that is drawn for every influence before the records are ranked.
         refuse
-            Says for which points there is no answer; such a query counts.
+            Function that says which points are refused; a refused query counts.
         """
         X, y = read_points(X, "training records"), np.asarray(y)
         if not len(X) == len(y) == len(models):
             raise InputError(
                 f"the models leave out {len(models)} records, and there are {len(X)} rows and {len(y)} labels: "
-                "give the records that they were trained on"
+                "pass the records that they were trained on"
             )
         check_rounding(digits, decimals, noise)
         check_seed(seed)
         rng = np.random.default_rng(seed)
 
-        def answer(points: Floats) -> Answer:
+        def answer(points: Floats) -> OracleAnswer:
             found = explanation.explain(models, points, noise=noise, rng=rng)
             predictions, records, sizes = found.probabilities, found.records, found.influences
             if decimals is not None:
@@ -177,7 +177,7 @@ class Oracle:
                 records = np.where(refused[:, None], REFUSED, records)
                 sizes = np.where(refused[:, None], np.nan, sizes)
             shown = np.unique(records[records != REFUSED])
-            return Answer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
+            return OracleAnswer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
 
         return cls(answer, X.shape[1], explanation.k, budget, explanation.loss)
 
@@ -198,7 +198,7 @@ def round_digits(values: Floats, digits: int) -> Floats:
     >>> round_digits(np.array([0.0, 0.0123456, -987.6]), 2)
     array([ 0.0e+00,  1.2e-02, -9.9e+02])
     """
-    small = np.abs(values) < SMALLEST  # their digits are those of float64's last, and scaling them would overflow
+    small = np.abs(values) < SMALLEST  # below the precision of float64; scaling them would overflow
     safe = np.where(small, 1.0, np.abs(values))
     scale = 10.0 ** (digits - 1 - np.floor(np.log10(safe)))
     return np.asarray(np.where(small, values, np.round(values * scale) / scale))
@@ -213,8 +213,8 @@ class Prior:
     low, high
         The range of each feature.
     records
-        Records drawn like the training records, none of them one of these; None if the attacker has none. An attack may
-        use them whole (the distribution is known) or column by column (the marginals are known), and says which.
+        Non-members from the population of the training records; None if the attacker has none. An attack uses them
+        whole (known distribution) or column by column (known marginals).
     """
 
     low: Floats
@@ -223,17 +223,17 @@ class Prior:
 
     @classmethod
     def box(cls, features: int, low: float = 0.0, high: float = 1.0) -> Prior:
-        """The same range for every feature, and no records."""
+        """Return a prior with the same range for every feature and no records."""
         return cls(np.full(features, low), np.full(features, high))
 
     def uniform(self, count: int, rng: np.random.Generator) -> Floats:
-        """Points drawn uniformly within the ranges."""
+        """Draw points uniformly within the ranges."""
         return np.asarray(rng.uniform(self.low, self.high, (count, len(self.low))))
 
 
 @dataclass(frozen=True, eq=False)
 class Recovered:
-    """The training records that an attack recovered, in the order in which they fell.
+    """The training records that an attack recovered, in the order of recovery.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Recovered:
     queries
         How many queries were spent.
     notes
-        What else the attack has to say, such as why it stopped.
+        Further facts about the run, such as why it stopped.
     """
 
     records: Indices
@@ -258,7 +258,7 @@ class Recovered:
         return len(self.records)
 
     def after(self, queries: Any) -> Indices:
-        """How many records had fallen after each of these numbers of queries.
+        """Return the number of records recovered after each of these numbers of queries.
 
         Examples
         --------
@@ -270,10 +270,10 @@ class Recovered:
 
 
 class Collector:
-    """An attacker's notebook: passes queries on to an oracle and writes down each record when it first shows.
+    """Passes queries to an oracle and collects each record when it is first shown.
 
-    ``query`` raises `BudgetSpent` as soon as the oracle can't answer all points, after asking those that it can: an
-    attack catches it once, at its end.
+    ``query`` raises `BudgetSpent` if the oracle can't answer all points, after querying those that it can. An attack
+    catches it once, at its end.
     """
 
     def __init__(self, oracle: Oracle) -> None:
@@ -281,7 +281,7 @@ class Collector:
         self.start = oracle.queries
         self.records: list[int] = []
         self.at: list[int] = []
-        self.place: dict[int, int] = {}  # id to the order in which it fell
+        self.place: dict[int, int] = {}  # id to the order of recovery
         self._rows: list[Floats] = []
         self._labels: list[Any] = []
 
@@ -289,11 +289,11 @@ class Collector:
         return len(self.records)
 
     def row(self, record: int) -> Floats:
-        """The features of a record that has fallen."""
+        """Return the features of a recovered record."""
         return self._rows[self.place[record]]
 
-    def query(self, points: Floats) -> Answer:
-        """Ask the oracle, and write down what is new."""
+    def query(self, points: Floats) -> OracleAnswer:
+        """Query the oracle and collect new records."""
         points = np.atleast_2d(points)
         if len(points) > self.oracle.remaining:
             allowed = int(self.oracle.remaining)
@@ -304,7 +304,7 @@ class Collector:
         self._note(answer)
         return answer
 
-    def _note(self, answer: Answer) -> None:
+    def _note(self, answer: OracleAnswer) -> None:
         new = [int(record) for record in answer.shown if int(record) not in self.place]
         if not new:
             return
@@ -321,7 +321,7 @@ class Collector:
             self._labels.append(answer.labels[where[record]])
 
     def recovered(self, **notes: Any) -> Recovered:
-        """All that has fallen so far."""
+        """Return all records recovered so far."""
         rows = np.array(self._rows) if self._rows else np.empty((0, self.oracle.features))
         return Recovered(
             np.array(self.records, dtype=np.intp),
@@ -335,16 +335,16 @@ class Collector:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """An attack that recovers training records: an oracle and prior knowledge in, records out.
+    """A reconstruction attack: it maps an oracle and prior knowledge to recovered training records.
 
     Parameters
     ----------
     name, source
-        What it is called, and where it was published, with the number of the statement.
+        Name, and where it was published, with the number of the statement.
     run
         ``run(oracle, prior, rng) -> Recovered``.
     uses_influences, uses_records
-        Whether the oracle must show influences, and whether the attacker must hold records of its own.
+        Whether the oracle must show influences, and whether the attacker must have own records.
     """
 
     name: str
@@ -354,7 +354,7 @@ class Reconstruction:
     uses_records: bool = False
 
     def refuse(self, values: bool, prior: Prior) -> str | None:
-        """Why the attack can't run, or None if it can."""
+        """Return why the attack can't run, or None if it can."""
         if self.uses_influences and not values:
             return "it needs the influences, and these are kept back"
         if self.uses_records and prior.records is None:

@@ -1,4 +1,4 @@
-r"""What leaves the building: a release turns a model and some records into an array with one row per record.
+r"""Releases: outputs of a model that are made available, as arrays with one row per record.
 
 With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` its predicted value:
 
@@ -13,11 +13,11 @@ With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` 
 ``boundary_distance`` distance to the nearest point found with another predicted class; 0 if the class is not y
 ===================== =======================================================================
 
-The losses are what a release of probabilities or values gives to anyone who knows a record's label. The stability is what
-predicted labels give to anyone who knows the label and may ask about changed copies too (`leakscope.releases.label_stability`), and so is the distance
-(`leakscope.releases.boundary_distance`), for 200 questions a record.
+The losses follow from released probabilities or values and a record's label. The stability (`leakscope.releases.label_stability`) follows
+from predicted labels, the true label and queries of changed copies. So does the distance (`leakscope.releases.boundary_distance`), with 200
+queries per record.
 
-An explanation by features is a release too, under the name of its method with its settings (`explanations.settings`):
+A feature explanation is a release too, named by its method and settings (`feature_explanations.settings`):
 ``gradient``, ``smoothgrad:sigma=0.1:samples=20``. It has one column per feature.
 """
 
@@ -38,14 +38,14 @@ from leakscope.models.predicting import BLOCK, predict_in_blocks
 from leakscope.models.target import Model, Records
 
 Progress = Callable[[str, int, int], None]
-#: Records at a time where explanations are asked for, which may take seconds a thousand.
+#: Records at a time if explanations are computed, which may take seconds per thousand.
 EXPLAINED = 2048
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some records, and what the model answers on them: asked once, however many releases look."""
+    """Some records, and the model's answers to them: queried once for all releases."""
 
     model: Model
     X: Any
@@ -83,7 +83,7 @@ class Release:
         return self.observe(Block(model, X, y))
 
     def refuse(self, model: Model) -> str | None:
-        """Why such a model can't give this release, or None if it can."""
+        """Return why such a model can't give this release, or None if it can."""
         if model.task not in self.tasks:
             return f"{self.name} is a release of {' and '.join(self.tasks)} models, not of {model.task}"
         if self.needs_probabilities and model.task == "classification" and not model.gives_probabilities:
@@ -131,16 +131,16 @@ RELEASES: dict[str, Release] = {
 
 
 def needs_model(name: str) -> bool:
-    """Whether a release asks the model more than its answers at the records themselves."""
+    """Return whether a release needs more than the model's answers to the records themselves."""
     return name not in RELEASES or name in ("label_stability", "boundary_distance")
 
 
-#: Releases with one column that is the smaller, the better the model does on the record.
+#: Releases with one column that is smaller, the better the model fits the record.
 LOSSES = ("log_loss", "likelihood_loss", "squared_error")
 
 
 def find_release(name: str) -> Release:
-    """The release of a name: one of `RELEASES`, or an explanation by features.
+    """Find a release by name: one of `RELEASES`, or a feature explanation.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def find_release(name: str) -> Release:
 
 
 def stack(parts: Sequence[Floats]) -> Floats:
-    """What several models show, below each other; models that explain fewer columns have zeros in the place of the rest.
+    """Stack the released values of several models; missing columns are filled with zeros.
 
     Pipelines that are trained on other records can encode them in other columns.
 
@@ -181,7 +181,7 @@ def stack(parts: Sequence[Floats]) -> Floats:
 
 
 def from_answers(model: Model, y: Labels, answers: Floats, releases: Iterable[str]) -> dict[str, Floats]:
-    """Releases that follow from a model's answers: (n, classes), or (n,) for a regression.
+    """Return the releases that follow from a model's answers: (n, classes), or (n,) for a regression.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def _finite(name: str, release: Release, block: Block) -> Floats:
     with np.errstate(over="ignore"):
         shown = release.observe(block)
     if not np.isfinite(shown).all():
-        raise InputError(f"{name} overflows on these records: rescale the labels or mend the model")
+        raise InputError(f"{name} overflows on these records: rescale the labels or check the model")
     return shown
 
 
@@ -209,9 +209,9 @@ def observe(
     progress: Progress | None = None,
     kept: Mapping[str, Callable[[Floats], Floats]] | None = None,
 ) -> dict[str, Floats]:
-    """Every named release at every record. The model is asked once per block of records, in bounded memory.
+    """Compute every named release for every record. The model is queried once per block of records.
 
-    ``kept`` gives for some releases what is kept of them, one row per record.
+    ``kept`` maps some releases to the function of their values that is kept, one row per record.
 
     Examples
     --------

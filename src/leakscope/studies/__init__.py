@@ -1,1 +1,1 @@
-"""Studies: each takes a target, and returns a result with claims."""
+"""Studies: each takes a target, or a model with its records, and returns a result with claims."""

@@ -39,22 +39,24 @@ from leakscope.evaluation.exposure import Exposures, exposure_by_references, pro
 from leakscope.evaluation.prepare import Prepared, check_references, prepare, shared_share
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
-from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Trial, most_exposed_group
-from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, JudgedAttack, most_exposed_group
+from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
 from leakscope.models.provenance import CODE, code_digest, model_fingerprint
-from leakscope.models.target import Target, make_target
+from leakscope.models.target import Target
 from leakscope.releases.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.releases.release import Progress
+from leakscope.studies.inputs import formerly, given_model, read_target
 from leakscope.studies.one_run_bound import bound_epsilon, promised, stand_alone
 from leakscope.worlds.training import retrain as train_again
 from leakscope.worlds.workers import check_work
 
 
+@formerly(shadows="references")
 def audit(
     model: Any,
-    train: tuple[Any, Any],
-    holdout: tuple[Any, Any],
+    train: tuple[Any, Any] | None = None,
+    holdout: tuple[Any, Any] | None = None,
     *,
     groups: Any = None,
     ids: Any = None,
@@ -82,14 +84,14 @@ def audit(
     command: str = "",
     model_digest: str | None = None,
     progress: Progress | None = None,
-    shadows: int | None = None,
 ) -> Audit:
     """Measure what the outputs of a trained model reveal about who was in its training data.
 
     Parameters
     ----------
     model, train, holdout, groups, ids, fit, task, classes, outputs
-        See :func:`~leakscope.models.target.make_target`. ``holdout`` must be drawn like ``train`` and never trained on.
+        A `Target` alone, or what :func:`~leakscope.models.target.make_target` takes. ``holdout`` must come from the population of
+        ``train``, and the model must not be trained on it.
     releases
         Outputs made available: names such as ``["probabilities", "gradient", "smoothgrad:sigma=0.1"]``; see
         `releases.find_release`. Each is attacked, and what an explanation adds to the prediction is measured. By default
@@ -107,7 +109,7 @@ def audit(
         one of an audit with that number of references.
     random_split
         Your statement that members and held-out records come from one random split, such as ``train_test_split``; the two sides of
-        `leakscope.split` need no statement. Membership is then randomised, so that an AUC significantly above 1/2 is evidence by
+        `leakscope.split` need no statement, unless a Target was made of them. Membership is then randomised, so that an AUC significantly above 1/2 is evidence by
         itself, and the models of the controls are not trained. The statement is recorded; the blind baseline checks it, and overrules
         it where it contradicts it significantly.
     retrain
@@ -135,8 +137,6 @@ def audit(
         the record holds a digest of what the model has learned.
     progress
         Called with (stage, done, total).
-    shadows
-        Old name of ``references``.
 
     Examples
     --------
@@ -146,7 +146,6 @@ def audit(
     >>> result.verdict.kind, result.strongest.auc
     ('leaks', 1.000 [0.991, 1.000])
     """
-    references = instead_of_shadows(references, shadows)
     split = bool(random_split) or is_random_split(train, holdout)
     settings = Settings(
         seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget
@@ -154,12 +153,12 @@ def audit(
     claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
     clock = Clock()
-    target = make_target(
+    target = read_target(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
     with clock("ask again"):
         target, consistency = average_random_answers(target, repeats, settings.seed)
-    identity = model_fingerprint(model, model_digest)
+    identity = model_fingerprint(given_model(model), model_digest)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     check_references(settings)
     selection = select(target, attacks, releases, settings.references != 0)
@@ -273,7 +272,7 @@ def _stopped(prepared: Prepared, trained: Trained) -> list[Caveat]:
 
 
 def _procedure(target: Target, trained: Trained, settings: Settings) -> Procedure | None:
-    """What training again as the target was trained leaks; models of another kind say nothing of that."""
+    """Give the risk of the training procedure; models of another kind give no evidence of it."""
     if target.learner is None:
         return None
     return procedure_risk(trained.fits[0], trained.design.inside(), target.model.task, settings.confidence)
@@ -311,7 +310,7 @@ def _train(
     again: Retrain,
     progress: Progress | None,
 ) -> tuple[Trained, tuple[Caveat, ...]]:
-    """Ask the audited model, train the others, and name what in the answers rules out "not_detected"."""
+    """Query the audited model, train the others, and name what in the outputs rules out "not_detected"."""
     target, special = prepared.target, special_releases(attacks)
     answers = answers_of(target.model.task)
     with clock("predict"):
@@ -335,7 +334,7 @@ def _train(
 
 
 def _announced(progress: Progress | None, numbers: Numbers, budget: float | None) -> Progress | None:
-    """Progress that names what is trained, from the start: the bar shows the time that is left after the first model.
+    """Name what is trained from the start: the bar shows the time that is left after the first model.
 
     With a budget it counts the seconds.
     """
@@ -352,7 +351,7 @@ def _announced(progress: Progress | None, numbers: Numbers, budget: float | None
 
 
 def as_released(target: Target) -> Show:
-    """What leaves of a retrained model's answers: labels alone where the audited model says no more."""
+    """Give the release of a retrained model's outputs: labels alone where the audited model releases no more."""
     return say_labels if gives_labels_only(target) else _unchanged
 
 
@@ -361,13 +360,13 @@ def _unchanged(answers: Floats) -> Floats:
 
 
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
-    """What the attacks read, and what performance is measured by."""
+    """Name the releases that the attacks and the performance need."""
     performance = "labels" if target.model.task == "classification" else "squared_error"
     return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
 
 
-def _extras(selection: Selection, trial_of: Callable[[int], Trial], confidence: float) -> tuple[Extra, ...]:
-    """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
+def _extras(selection: Selection, trial_of: Callable[[int], JudgedAttack], confidence: float) -> tuple[Extra, ...]:
+    """What each explanation adds to the prediction; the intervals are simultaneous (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
     beside = selection.prediction
     return tuple(extra_leakage(trial_of(base), trial_of(more), beside, together) for base, more in selection.pairs)

@@ -19,7 +19,7 @@ from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.results import Bound, EpsilonClaim
-from leakscope.evaluation.risk import Trial
+from leakscope.evaluation.risk import JudgedAttack
 from leakscope.evaluation.verdict import is_primary
 
 
@@ -50,7 +50,7 @@ def stand_alone(hashes: tuple[Hashes, Hashes], sample: Sample) -> NDArray[np.boo
 
 def bound_epsilon(
     attacks: Sequence[Attack],
-    trial_of: Callable[[int], Trial],
+    trial_of: Callable[[int], JudgedAttack],
     sample: Sample,
     alone: NDArray[np.bool_],
     epsilon: float | None,

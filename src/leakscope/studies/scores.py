@@ -3,7 +3,7 @@
 No model and no record is seen. Two attacks read the score: the score itself, and a small tree on it, fitted on some records and
 judged on others, which also finds members in the middle or at both ends. Whatever they find may be a difference between the two
 sets of records: only a random split, which is a statement of the caller, rules that out. The same score on a model that never saw the
-members shows such a difference, but a model that was trained on fewer records shows less of it. Of rows that can't be told from
+members shows such a difference, but a model that was trained on fewer records shows less of it. Of rows that can't be distinguished from
 copies one is judged: see `repeats`.
 """
 
@@ -28,7 +28,7 @@ from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.audited_target import few_judged
 from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Case, Control, Observed
+from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.repeated_scores import Repeats, find_repeats
 from leakscope.evaluation.results import Audit, AuditedModel, Basis, Overlap, Risk
@@ -75,7 +75,7 @@ def audit_scores(
     control
         The same score on a model that never saw the record: what is found there is a difference between the two sets.
     groups
-        Groups to compare people by: a Series, a DataFrame, or an array with one level per record.
+        Groups to compare: a Series, a DataFrame, or an array with one level per record.
     ids
         What each record is called; all different. By default its position.
     random_split
@@ -113,7 +113,7 @@ def audit_scores(
 
 
 @dataclass(frozen=True)
-class _Given:
+class _GivenScores:
     """The two sides: their scores (as features of the records), ids and groups, and the control scores of both."""
 
     members: Records
@@ -130,7 +130,7 @@ def _check_row_names(scores: Any, values: Any, what: str) -> None:
         raise InputError(f"{what} have other row names than the scores: bring them into the same order, or pass arrays")
 
 
-def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: float) -> _Given:
+def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: float) -> _GivenScores:
     values = _numbers(scores, "scores", sign)
     inside = read_members(member)
     others = None if control is None else _numbers(control, "control scores", sign)
@@ -147,7 +147,7 @@ def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: f
         for side, level in zip((inside, ~inside), levels, strict=True)
     )
     unseen = None if others is None else (others[inside][:, None], others[~inside][:, None])
-    return _Given(members, nonmembers, unseen)
+    return _GivenScores(members, nonmembers, unseen)
 
 
 def _numbers(values: Any, what: str, sign: float) -> Floats:
@@ -219,7 +219,7 @@ def _levels(groups: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[s
 # --- the audit --------------------------------------------------------------------------------------------------------
 
 
-def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], command: str) -> Audit:
+def _run(given: _GivenScores, name: str, settings: Settings, words: dict[str, bool], command: str) -> Audit:
     clock, attacks = Clock(), (given_score(name), tree_on_score(name))
     inside, outside = len(given.members), len(given.nonmembers)
     repeats = find_repeats(*(_all_known(given, number) for number in (0, 1)))
@@ -230,7 +230,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             "different records on each side"
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
-    case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
+    case = EvaluationCase(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
     claim = None
     if words["random split"]:
@@ -255,29 +255,31 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     return replace(result, claims=audit_claims(result))
 
 
-def _observed(given: _Given, sample: Sample, name: str) -> Observed:
+def _observed(given: _GivenScores, sample: Sample, name: str) -> Observed:
     """The scores as a release, with those of a model that never saw the members as the control."""
     control = None
     if given.control is not None:
-        control = Control({name: sample.judge(*given.control)}, np.zeros(2 * sample.judged, np.intp))
+        control = ControlOutputs({name: sample.judge(*given.control)}, np.zeros(2 * sample.judged, np.intp))
     return Observed({name: given.members.X}, {name: given.nonmembers.X}, control)
 
 
-def _all_known(given: _Given, number: int) -> pd.DataFrame:
+def _all_known(given: _GivenScores, number: int) -> pd.DataFrame:
     """All that is known of the records of one side (0 for the members), by which copies of a record are equal."""
     side = (given.members, given.nonmembers)[number]
     columns = [side.X[:, 0], *(() if given.control is None else (given.control[number][:, 0],)), *side.groups.values()]
     return pd.DataFrame(dict(enumerate(columns)))
 
 
-def _not_run(given: _Given) -> tuple[NotRun, ...]:
+def _not_run(given: _GivenScores) -> tuple[NotRun, ...]:
     missing = [NotRun("the records themselves", "blind baseline", "the records were not given, only scores")]
     if given.control is None:
         missing.append(NotRun("a model that never saw the members", "the same attacks", "no control scores were given"))
     return tuple(missing)
 
 
-def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, bool], risk: Risk) -> list[Caveat]:
+def _warnings(
+    given: _GivenScores, sample: Sample, repeats: Repeats, words: dict[str, bool], risk: Risk
+) -> list[Caveat]:
     """Collect what these scores can't tell, and what may be a mistake; ``risk`` is that of the score as it was given."""
     found = []
     if words["random split"]:
@@ -296,7 +298,7 @@ def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, 
     return found + few_judged(sample.judged)
 
 
-def _mistakes(given: _Given, higher: bool, risk: Risk) -> list[Caveat]:
+def _mistakes(given: _GivenScores, higher: bool, risk: Risk) -> list[Caveat]:
     """A score that is the same for all, or that points the other way."""
     everyone = np.concatenate([given.members.X, given.nonmembers.X])
     if np.ptp(everyone) == 0:
@@ -304,7 +306,7 @@ def _mistakes(given: _Given, higher: bool, risk: Risk) -> list[Caveat]:
     return [Caveat("reversed_score", {"higher_is_member": higher, "auc": risk.auc})] if risk.auc.high < 0.5 else []
 
 
-def _fingerprints(given: _Given) -> dict[str, str]:
+def _fingerprints(given: _GivenScores) -> dict[str, str]:
     control = "none" if given.control is None else fingerprint(*given.control)
     sides = {"member scores": given.members.X, "non-member scores": given.nonmembers.X}
     prints = {what: fingerprint(scores) for what, scores in sides.items()}

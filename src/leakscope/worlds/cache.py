@@ -1,13 +1,13 @@
-"""The cache: a private folder that keeps what was observed of each trained model, and finished reproductions.
+"""Cache folder for observations of trained models and for finished reproductions of papers.
 
-One file per task, named by the fingerprint of everything that decides its content. A file is a
-NumPy archive (or JSON) and a digest of 32 bytes after it. The digest is BLAKE2b over the name and the content, keyed with a random secret of the folder
-(``.secret``, readable by its owner alone). A file that was damaged, edited, renamed or copied from another folder does not
-match, and its models are trained again. The digest replaces a check for finite values: losses may be infinite, and what was stored
-is what is read.
+There is one file per task. Its name is the fingerprint of everything that determines its content. The file contains a
+NumPy archive (or JSON), followed by a 32-byte digest: BLAKE2b over name and content, keyed with a random secret of the
+folder (``.secret``, readable by its owner only). If the digest does not match, because the file was damaged, edited,
+renamed or copied from another folder, the models are trained again. Values are not checked for finiteness, because
+losses may be infinite.
 
-The digest does not protect against somebody who can read the secret: the owner's own programs, and the administrator.
-Files are not encrypted. A folder that other users may write to is refused; the folders above it are not checked.
+The digest does not protect against programs of the owner or an administrator, who can read the secret. Files are not
+encrypted. A folder that other users can write to is refused; its parent folders are not checked.
 """
 
 import contextlib
@@ -36,13 +36,13 @@ SECRET = ".secret"
 SECRET_BYTES = 32
 DIGEST_BYTES = 32
 ENTRY, PART = ".npz", ".part"
-#: Temporary files of this version, and of earlier ones, which named them by the entry and the process.
+#: Temporary files of this version and of earlier ones, which used the names of the entry and the process.
 TEMPORARY = re.compile(rf"(\.\w+|[0-9a-f]{{64}}\.\d+){re.escape(PART)}")
-STALE = 3600.0  # seconds: writing a file takes far less, so the run that wrote an older temporary file was killed
+STALE = 3600.0  # seconds; an older temporary file belongs to a run that was killed
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a cache folder that is a file, or that other users may write to.
+    """Refuse a cache folder that is a file or that other users can write to.
 
     Examples
     --------
@@ -58,41 +58,41 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
     if not stat.S_ISDIR(found.st_mode):
         raise InputError(f"can't use {folder} as the cache folder: it is a file")
-    if not hasattr(os, "geteuid"):  # on Windows the numbers below mean nothing
+    if not hasattr(os, "geteuid"):  # Windows has no owner and mode bits
         return
     if found.st_uid != os.geteuid():
-        raise InputError(f"can't use {folder} as the cache folder: it belongs to another user, so choose a new folder")
+        raise InputError(f"can't use {folder} as the cache folder: it belongs to another user; choose a new folder")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InputError(
-            f"can't use {folder} as the cache folder: other users may write to it, so choose a new folder or run "
+            f"can't use {folder} as the cache folder: other users can write to it; choose a new folder or run "
             f"chmod go-w {str(folder)!r}"
         )
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A checked cache folder and its secret; `open_cache` gives one."""
+    """A checked cache folder and its secret; `open_cache` creates it."""
 
     folder: Path
     secret: bytes
 
-    def load(self, key: str, worlds: int) -> list[Observations] | None:
-        """Give what was stored under ``key`` for so many worlds, or ``None`` where it must be trained again."""
+    def load(self, key: str, count: int) -> list[Observations] | None:
+        """Return the observations under ``key`` of ``count`` training sets, or None if there are none."""
         packed = self.read(f"{key}{ENTRY}")
         if packed is None:
             return None
         try:
             found = _unpack(packed)
-        except Exception:  # a version of this package that wrote another format under the same key
+        except Exception:  # another version of this package wrote another format under the same key
             return None
-        return found if len(found) == worlds else None
+        return found if len(found) == count else None
 
     def store(self, key: str, observations: Sequence[Observations]) -> None:
-        """Write one entry, complete or not at all."""
+        """Write one entry atomically."""
         self.write(f"{key}{ENTRY}", _pack(observations))
 
     def read(self, name: str) -> bytes | None:
-        """Give the content that `write` put into a file, or ``None`` if there is none or the file was changed."""
+        """Return the content of a file that `write` created, or None if it is missing or was changed."""
         try:
             data = _read(self.folder / name)
         except OSError:  # missing, a symbolic link, or not readable
@@ -101,7 +101,7 @@ class Cache:
         return content if hmac.compare_digest(digest, self._digest(name, content)) else None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file with its digest, complete or not at all."""
+        """Write a file and its digest atomically."""
         try:
             _write(self.folder / name, content + self._digest(name, content))
         except OSError as error:
@@ -115,12 +115,12 @@ class Cache:
 
 
 def open_cache(folder: Path) -> Cache:
-    """Make or check a cache folder, remove what killed runs left in it, and read its secret.
+    """Create or check a cache folder, remove temporary files of killed runs, and read the secret.
 
     Raises
     ------
     InputError
-        If the folder can't be made or written to, or other users may write to it.
+        If the folder cannot be created or written to, or other users can write to it.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def open_cache(folder: Path) -> Cache:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cache = open_cache(Path(folder))
     ...     cache.store("a1", [{"loss": np.array([0.5, np.inf])}])
-    ...     cache.load("a1", worlds=1), cache.load("b2", worlds=1)
+    ...     cache.load("a1", count=1), cache.load("b2", count=1)
     ([{'loss': array([0.5, inf])}], None)
     """
     try:
@@ -168,8 +168,8 @@ def _remove_stale(folder: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    """Read a file of ours: no symbolic link, no pipe or device, and no file of another user."""
-    # O_NONBLOCK: opening a named pipe must not wait for somebody to write to it
+    """Read a regular file of this user; refuse symbolic links, pipes, devices and files of other users."""
+    # O_NONBLOCK: opening a named pipe must not block
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
@@ -179,7 +179,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.replace) -> None:
-    """Write under a random name and rename, so that a run killed at any moment leaves no half-written file."""
+    """Write to a temporary file and rename it, so that a killed run leaves no incomplete file."""
     part = path.with_name(f".{secrets.token_hex(16)}{PART}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
@@ -192,7 +192,7 @@ def _write(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.repla
 
 
 def _add(part: Path, path: Path) -> None:
-    """Rename a file unless another run was first: where two runs start at once, both use the same secret."""
+    """Rename a file unless it exists: two runs that start at the same time must use the same secret."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -204,10 +204,10 @@ def _add(part: Path, path: Path) -> None:
 
 
 def _pack(observations: Sequence[Observations]) -> bytes:
-    names = np.frombuffer(json.dumps([list(world) for world in observations]).encode(), np.uint8)
+    names = np.frombuffer(json.dumps([list(observed) for observed in observations]).encode(), np.uint8)
     arrays = {
-        f"{world}.{position}": array
-        for world, observed in enumerate(observations)
+        f"{number}.{position}": array
+        for number, observed in enumerate(observations)
         for position, array in enumerate(observed.values())
     }
     file = io.BytesIO()
@@ -219,6 +219,6 @@ def _unpack(packed: bytes) -> list[Observations]:
     with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
         names = json.loads(stored["names"].tobytes())
         return [
-            {name: stored[f"{world}.{position}"] for position, name in enumerate(order)}
-            for world, order in enumerate(names)
+            {name: stored[f"{number}.{position}"] for position, name in enumerate(order)}
+            for number, order in enumerate(names)
         ]

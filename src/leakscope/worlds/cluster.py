@@ -1,6 +1,6 @@
-"""Tasks on the workers of a Dask cluster.
+"""Execution of tasks on the workers of a Dask cluster.
 
-A lost scheduler, lost workers and a worker that dies of a task end in a `ResourceError`, never in endless waiting.
+A lost scheduler, lost workers or a worker that a task kills raise a `ResourceError`; the call never waits forever.
 """
 
 import time
@@ -15,7 +15,7 @@ from leakscope.core.errors import InputError, MissingExtraError, ResourceError
 Answer = TypeVar("Answer")
 
 PATIENCE = 10  # seconds to wait for a cluster to answer
-BATCH = 0.5  # seconds: a worker hands its answers over after this time, so that short tasks travel together
+BATCH = 0.5  # seconds after which a worker returns its results; short tasks are returned together
 LARGEST_BATCH = 256  # tasks
 
 
@@ -24,9 +24,9 @@ def run_on_cluster(
 ) -> Generator[Answer, None, None]:
     """Yield ``call(shared, task)`` for each task, in the order in which they finish.
 
-    ``address`` is that of a Dask scheduler, whose workers must be able to import ``call``. Once ``is_over()`` is true,
-    only the tasks under way are yielded. A scheduler that does not answer, or has no workers, is an `InputError`.
-    A scheduler or workers that are lost later are a `ResourceError`.
+    ``address`` is the address of a Dask scheduler, whose workers must be able to import ``call``. Once ``is_over()`` is
+    true, no more tasks are started. Raises `InputError` if the scheduler does not answer or has no workers, and
+    `ResourceError` if the scheduler or all workers are lost later.
     """
     with _connected(address) as client:
         data = client.scatter(shared, broadcast=True)
@@ -51,7 +51,7 @@ def run_on_cluster(
 
 
 def _run_batch(call: Callable[[Any, range], Answer], shared: Any, tasks: list[range]) -> list[Answer]:
-    """Run tasks on a worker until the time of a batch is over, at least one."""
+    """Run at least one task on a worker, and more until the time of a batch is over."""
     end = time.monotonic() + BATCH
     answers = [call(shared, tasks[0])]
     for task in tasks[1:]:
@@ -62,7 +62,7 @@ def _run_batch(call: Callable[[Any, range], Answer], shared: Any, tasks: list[ra
 
 
 def _next(client: Any, finished: SimpleQueue[Any]) -> Any:
-    """Wait for the next finished future as long as the cluster has workers; without any, tasks would wait forever."""
+    """Wait for the next finished future; raise if the cluster has no workers, since tasks would then wait forever."""
     last_seen = time.monotonic()
     while True:
         with suppress(Empty):
@@ -72,12 +72,12 @@ def _next(client: Any, finished: SimpleQueue[Any]) -> Any:
         if client.sync(client.scheduler.ncores, callback_timeout=PATIENCE):
             last_seen = time.monotonic()
         elif time.monotonic() - last_seen > PATIENCE:
-            raise ResourceError("the Dask cluster lost all its workers: start new ones")
+            raise ResourceError("the Dask cluster lost all its workers: start new workers")
 
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Connect to a scheduler that has workers, and say in one sentence what goes wrong then or later."""
+    """Connect to a scheduler that has workers, and translate connection errors."""
     try:
         from distributed import Client, KilledWorker
         from distributed.client import CancelledError
@@ -91,15 +91,15 @@ def _connected(address: str) -> Iterator[Any]:
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
-            raise InputError(f"the Dask scheduler at {address} has no workers: start some") from None
+            raise InputError(f"the Dask scheduler at {address} has no workers: start at least one") from None
         yield client
     except KilledWorker:
         raise ResourceError(
-            "the workers of the Dask cluster died of the same task, often because memory ran out: give them more memory"
+            "several workers of the Dask cluster died on the same task, often for lack of memory: give them more memory"
         ) from None
     except (OSError, CancelledError, TimeoutError):
         raise ResourceError(
-            f"the Dask cluster at {address} lost its scheduler, its workers or the connection: check that all of them run"
+            f"the Dask cluster at {address} lost its scheduler, its workers or the connection: check that they are running"
         ) from None
     finally:
         client.close(timeout=1)

@@ -1,8 +1,7 @@
-"""Tasks in processes of this machine, which end with the process that started them.
+"""Execution of tasks in local worker processes, which end with their parent process.
 
-The data for the tasks lies in an anonymous file of the parent process, where the system has them (Linux). Such a file has
-no name in any folder and ends with the parent, however that ends. Elsewhere joblib writes it to a temporary folder,
-which joblib's resource tracker removes.
+On Linux the data of the tasks is in an anonymous file of the parent process, which has no path and disappears with the
+parent. On other systems joblib writes the data to a temporary folder, which its resource tracker removes.
 """
 
 import os
@@ -22,7 +21,7 @@ from leakscope.core.errors import ResourceError
 Answer = TypeVar("Answer")
 
 HELD_BACK = (signal.SIGINT, signal.SIGTERM)
-WATCH = 0.5  # seconds between two looks at whether the parent is alive
+WATCH = 0.5  # seconds between two checks whether the parent is alive
 
 
 def run_in_processes(
@@ -34,8 +33,8 @@ def run_in_processes(
 ) -> Generator[Answer, None, None]:
     """Yield ``call(place, task)`` for each task, in the order in which they finish.
 
-    `read` gives ``shared`` at ``place``. Processes must be able to import ``call``. Once ``is_over()`` is true, only
-    the tasks under way are yielded. A process that was killed, often because memory ran out, is a `ResourceError`.
+    `read` returns ``shared`` from ``place``. Processes must be able to import ``call``. Once ``is_over()`` is true, no
+    more tasks are started. Raises `ResourceError` if a process was killed, often for lack of memory.
     """
     from concurrent.futures.process import BrokenProcessPool
 
@@ -54,21 +53,21 @@ def run_in_processes(
         with _readable(shared) as place, ExitStack() as stack:
             with _signals_wait():
                 answers = stack.enter_context(_closed(parallel(calls(place))))
-            # `yield from` would close the answers itself, with joblib's warning
+            # `yield from` would close the answers itself, and joblib would warn
             for answer in answers:  # noqa: UP028
                 yield answer
     except BrokenProcessPool:
-        raise ResourceError("a worker process was killed, often because memory ran out: use fewer workers") from None
+        raise ResourceError("a worker process was killed, often for lack of memory: use fewer workers") from None
 
 
 def read(place: Any) -> Any:
-    """Read the shared data at a place that `run_in_processes` gave."""
+    """Read the shared data at a place that `run_in_processes` passed to ``call``."""
     return place.read_bytes() if isinstance(place, Path) else place
 
 
 @contextmanager
 def _readable(shared: bytes) -> Iterator[Any]:
-    """Give the place at which the processes of this user can read ``shared``."""
+    """Provide a place where processes of this user can read ``shared``."""
     if not hasattr(os, "memfd_create") or not Path(f"/proc/{os.getpid()}/fd").is_dir():
         yield np.frombuffer(shared, np.uint8)
         return
@@ -80,7 +79,7 @@ def _readable(shared: bytes) -> Iterator[Any]:
 
 @contextmanager
 def _closed(answers: Any) -> Iterator[Any]:
-    """Cancel what is still running when the reader stops early; joblib would warn of what was meant."""
+    """Cancel running tasks if the reader stops early, without the warning of joblib."""
     try:
         yield answers
     finally:
@@ -91,17 +90,17 @@ def _closed(answers: Any) -> Iterator[Any]:
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Hold signals back while workers are started.
+    """Block signals while workers are started.
 
-    An exception in the middle would break joblib. Workers inherit this until `_end_with_parent`: Ctrl-C makes them print
-    no traceback while they import.
+    An exception at that time would break joblib. Workers inherit the mask until `_end_with_parent`, so Ctrl-C during
+    their imports prints no traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing.resource_tracker import ensure_running
 
-    ensure_running()  # joblib would start it below, and Python 3.11 lets signals through afterwards
+    ensure_running()  # otherwise joblib starts it below, and Python 3.11 then unblocks signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     try:
         yield
@@ -110,15 +109,15 @@ def _signals_wait() -> Iterator[None]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this worker soon after its parent, however the parent ended, and leave Ctrl-C to the parent.
+    """End this worker soon after its parent ends for any reason, and ignore Ctrl-C, which the parent handles.
 
-    A thread looks, since Linux's own signal (PR_SET_PDEATHSIG) comes when the *thread* that started the worker ends, and
-    joblib starts workers from several.
+    A thread polls, because Linux sends PR_SET_PDEATHSIG when the *thread* that started the worker ends, and joblib
+    starts workers from several threads.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
-    if not hasattr(signal, "SIGKILL"):  # on Windows, the number of the parent does not change when it ends
+    if not hasattr(signal, "SIGKILL"):  # on Windows the parent id does not change when the parent ends
         return
 
     def watch() -> None:

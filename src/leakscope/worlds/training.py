@@ -1,12 +1,12 @@
-"""Worlds: who was in which training set, and the models that were trained so.
+"""Designs of training sets, and `retrain`, which trains one model on each set.
 
-A world is one training set out of the audited records. A design (leave-one-out, random sets, with and without one
-record) is a rule that draws each world when it is asked for, so that 400,000 worlds over 48,842 records cost nothing
-to write down. `retrain` trains a model in every world and keeps what was observed of it. It is the only place that
-trains many models: the only parallel call, the only cache, the only progress.
+A design (leave-one-out, random sets, with and without one record) states which record is in which training set. It
+draws each set when the set is needed, so 400,000 sets of 48,842 records take no memory. `retrain` trains a model on
+each set and keeps named observations of it. No other function trains many models: parallel execution, the cache and
+the progress bar are implemented here only.
 
-Every world trains on one thread with a generator of its own, spawned from the seed by the number of the world, so the
-results are the same to the last bit whatever the number of workers and the order in which they finish.
+Each model is trained on one thread with its own generator, spawned from the seed by the number of the training set.
+The results are therefore identical to the last bit for any number of workers and any order of completion.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -32,29 +32,29 @@ from leakscope.worlds.workers import check_work, run_tasks
 Observe = Callable[[Any, int, Indices], Mapping[str, Any]]
 Progress = Callable[[str, int, int], None]
 
-DESIGN = 0x776F726C6473  # keeps the draws of a design apart from the training in it when both have the same seed
+DESIGN = 0x776F726C6473  # separates the random numbers of a design from those of training when both have the same seed
 
 
 @dataclass(frozen=True)
-class Worlds:
-    """Training sets drawn out of ``records`` records by a rule.
+class TrainingSets:
+    """A numbered sequence of training sets, drawn from ``records`` records by a rule.
 
     Parameters
     ----------
     records
-        How many records there are to draw from.
+        Number of records to draw from.
     count
-        How many worlds there are.
+        Number of training sets.
     draw
-        Gives the training records of a world by its number, in rising order; must be a picklable function.
+        Picklable function from the number of a training set to the positions of its records, in ascending order.
     stream
-        Gives the number of the generator that a world trains with, by default its own number. Worlds that differ in one
-        record can share what else is random in the training, so that only the record tells their models apart.
+        Function from the number of a training set to the number of its generator; the identity by default. Sets that
+        differ in one record can share a generator, so that their models differ by that record only.
 
     Examples
     --------
-    >>> worlds = leave_one_out(4)
-    >>> len(worlds), worlds.indices(1)
+    >>> sets = leave_one_out(4)
+    >>> len(sets), sets.indices(1)
     (4, array([0, 2, 3]))
     """
 
@@ -66,37 +66,37 @@ class Worlds:
     def __len__(self) -> int:
         return self.count
 
-    def indices(self, world: int) -> Indices:
-        """Give the positions of the training records of one world, in rising order."""
-        if not 0 <= world < self.count:
-            raise InputError(f"there is no world {world}: worlds are numbered 0 to {self.count - 1}")
-        return self.draw(world)
+    def indices(self, number: int) -> Indices:
+        """Return the positions of the records of one training set, in ascending order."""
+        if not 0 <= number < self.count:
+            raise InputError(f"there is no training set {number}: training sets are numbered 0 to {self.count - 1}")
+        return self.draw(number)
 
-    def generator(self, seed: int, world: int) -> np.random.Generator:
-        """Give the generator that one world trains with."""
-        number = world if self.stream is None else self.stream(world)
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+    def generator(self, seed: int, number: int) -> np.random.Generator:
+        """Return the generator that the model of one training set is trained with."""
+        stream = number if self.stream is None else self.stream(number)
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
 
 
-def leave_one_out(records: int) -> Worlds:
-    """As many worlds as records; world w lacks record w.
+def leave_one_out(records: int) -> TrainingSets:
+    """Design one training set per record: set i holds all records except record i.
 
     Examples
     --------
-    >>> [leave_one_out(3).indices(world).tolist() for world in range(3)]
+    >>> [leave_one_out(3).indices(number).tolist() for number in range(3)]
     [[1, 2], [0, 2], [0, 1]]
     """
     if records < 2:
-        raise InputError(f"leaving one record out needs 2 records or more, not {records}")
-    return Worlds(records, records, partial(_all_but, records))
+        raise InputError(f"leave_one_out needs at least 2 records, not {records}")
+    return TrainingSets(records, records, partial(_all_but, records))
 
 
-def _all_but(records: int, world: int) -> Indices:
-    return np.delete(np.arange(records, dtype=np.intp), world)
+def _all_but(records: int, number: int) -> Indices:
+    return np.delete(np.arange(records, dtype=np.intp), number)
 
 
-def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
-    """Uniform training sets of one size, drawn independently of each other.
+def random_sets(records: int, size: int, count: int, seed: int) -> TrainingSets:
+    """Design independent training sets, uniform among all sets of one size.
 
     Examples
     --------
@@ -106,63 +106,61 @@ def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
     check_count("size", size, most=records)
     check_count("count", count)
     check_seed(seed)
-    return Worlds(records, count, partial(_random_set, records, size, seed))
+    return TrainingSets(records, count, partial(_random_set, records, size, seed))
 
 
-def _random_set(records: int, size: int, seed: int, world: int) -> Indices:
-    chosen = design_generator(seed, world).choice(records, size, replace=False, shuffle=False)
+def _random_set(records: int, size: int, seed: int, number: int) -> Indices:
+    chosen = design_generator(seed, number).choice(records, size, replace=False, shuffle=False)
     return np.sort(chosen).astype(np.intp, copy=False)
 
 
-def with_and_without(records: int, record: int, size: int, draws: int, seed: int, shared: bool = True) -> Worlds:
-    r"""Random training sets of one size: world 2k holds ``record``, world 2k + 1 does not.
+def with_and_without(records: int, record: int, size: int, draws: int, seed: int, shared: bool = True) -> TrainingSets:
+    r"""Design random training sets of one size: set 2k holds ``record``, set 2k + 1 does not.
 
-    The Monte-Carlo design of farokhi2020 for the leakage about record i. Each world with the record is uniform on
-    :math:`\{S : |S| = n, i \in S\}`, each world without it on :math:`\{S : |S| = n, i \notin S\}`, where n is ``size``.
+    This is the Monte-Carlo design of farokhi2020 for the leakage about record i. A set with the record is uniform on
+    :math:`\{S : |S| = n, i \in S\}`, a set without it on :math:`\{S : |S| = n, i \notin S\}`, where n is ``size``.
 
     Parameters
     ----------
     record
-        Position of the record in question.
+        Position of the record.
     size
-        Number of training records in each world.
+        Number of records in each training set.
     draws
-        Number of pairs; there are twice as many worlds.
+        Number of pairs of training sets.
     shared
-        Whether the two worlds of a pair share n - 1 records drawn from the others, the one adding ``record``, the other
-        one more of the others: the same two laws, with far less noise in what tells them apart. ``False`` draws all
-        worlds independently, as the paper does.
+        Whether the two sets of a pair share n - 1 records. One set adds ``record``, the other set another record. The
+        two distributions are the same, and estimates of their difference have a much smaller variance. ``False``
+        draws all sets independently, as in the paper.
 
     Examples
     --------
-    >>> worlds = with_and_without(records=6, record=2, size=3, draws=1, seed=0)
-    >>> [2 in worlds.indices(world) for world in range(2)]
+    >>> sets = with_and_without(records=6, record=2, size=3, draws=1, seed=0)
+    >>> [2 in sets.indices(number) for number in range(2)]
     [True, False]
-    >>> len(np.intersect1d(worlds.indices(0), worlds.indices(1)))
+    >>> len(np.intersect1d(sets.indices(0), sets.indices(1)))
     2
     """
     if not 0 <= record < records:
         raise InputError(f"there is no record {record}: records are numbered 0 to {records - 1}")
     if not 1 <= size < records:
-        raise InputError(
-            f"training sets with and without a record out of {records} hold 1 to {records - 1}, not {size}"
-        )
+        raise InputError(f"size={size} is outside the range for {records} records: pass a size from 1 to {records - 1}")
     check_count("draws", draws)
     check_seed(seed)
     draw = _shared_draw if shared else _independent_draw
-    return Worlds(records, 2 * draws, partial(draw, records, record, size, seed))
+    return TrainingSets(records, 2 * draws, partial(draw, records, record, size, seed))
 
 
-def _shared_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
-    pair, side = divmod(world, 2)
-    # `choice` gives its sample in random order, so the last of it is uniform on what the others leave
+def _shared_draw(records: int, record: int, size: int, seed: int, number: int) -> Indices:
+    pair, side = divmod(number, 2)
+    # `choice` returns its sample in random order, so the last element is uniform on the remaining records
     others = _sample_others(records, record, size, design_generator(seed, pair))
     return np.sort(others if side else np.append(others[:-1], record))
 
 
-def _independent_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
-    rng = design_generator(seed, world)
-    if world % 2:
+def _independent_draw(records: int, record: int, size: int, seed: int, number: int) -> Indices:
+    rng = design_generator(seed, number)
+    if number % 2:
         return np.sort(_sample_others(records, record, size, rng))
     return np.sort(np.append(_sample_others(records, record, size - 1, rng), record))
 
@@ -173,25 +171,26 @@ def _sample_others(records: int, record: int, size: int, rng: np.random.Generato
 
 
 def design_generator(seed: int, number: int) -> np.random.Generator:
-    """Give the generator of one draw of a design."""
+    """Return the generator of one draw of a design."""
     return np.random.default_rng(np.random.SeedSequence((seed, DESIGN), spawn_key=(number,)))
 
 
-class Learner(Protocol):
-    """Whatever trains a model by ``fit(X, y, rng)``.
+class Trainer(Protocol):
+    """An object that trains a model by ``fit(X, y, rng)``: what `retrain` needs.
 
-    It may have ``fit_many(X, y, indices, rngs)``, which gets all records, a list of index arrays and as many generators
-    and gives a list of models; ``chunk``, how many models that is at a time; and ``key``, its name in the cache.
+    Optional attributes: ``fit_many(X, y, indices, rngs)``, which takes all records, a list of index arrays and one
+    generator for each and returns a list of models; ``chunk``, the number of models per call of ``fit_many``; and
+    ``key``, which identifies the trainer in the cache.
     """
 
     def fit(self, X: Any, y: Any, rng: np.random.Generator, /) -> Any: ...
 
 
 def retrain(
-    learner: Learner,
+    learner: Trainer,
     X: Any,
     y: Any,
-    worlds: Worlds,
+    sets: TrainingSets,
     observe: Observe,
     *,
     seed: int,
@@ -201,48 +200,50 @@ def retrain(
     progress: Progress | None = None,
     keep: Callable[[int, Observations], Any] | None = None,
 ) -> list[Any]:
-    """Train one model in each world and give what was observed of it.
+    """Train one model on each training set and return the observations of each model.
 
     Parameters
     ----------
     learner
-        Trains a model by ``fit(X, y, rng)``, or many at once by ``fit_many``: see `Learner`.
+        Trains a model by ``fit(X, y, rng)``, or many at once by ``fit_many``: see `Trainer`.
     X, y
-        The records that the worlds are drawn from: arrays, or a data frame and a series.
+        All records that the training sets are drawn from: arrays, or a data frame and a series.
+    sets
+        Which record is in which training set.
     observe
-        ``observe(model, world, indices)`` gives named arrays of numbers; the model itself is not kept.
+        ``observe(model, number, indices)`` returns named numeric arrays. The model itself is discarded.
     seed
-        World w trains with the generator of child w of ``SeedSequence(seed)``, or of child ``worlds.stream(w)``.
+        Set i is trained with the generator of child i of ``SeedSequence(seed)``, or of child ``sets.stream(i)``.
     workers
-        Number of local processes; 1 stays in this one. By default this one if that takes a few seconds at most, and
-        otherwise one process per core. The results are the same to the last bit.
+        Number of local processes; 1 uses the current process. By default the current process if training takes a few
+        seconds at most, otherwise one process per core. The results are identical to the last bit.
     cluster
-        Address of a Dask scheduler (``tcp://host:port``) whose workers are to be used instead.
+        Address of a Dask scheduler (``tcp://host:port``) whose workers are used instead of local processes.
     cache
-        Folder that keeps what was observed, by content: data, learner, ``observe``, seed, training records and package
-        versions. What is found there is not trained again, so an interrupted run goes on where it was. A learner or
-        ``observe`` with a ``key`` attribute is told by that key alone. A damaged or changed file is trained again. A
-        folder that other users may write to is refused. Files are for their owner's eyes: explanations of a record by
-        several methods can give the record itself away.
+        Folder that stores the observations under a hash of the data, the learner, ``observe``, the seed, the training
+        records and the package versions. Stored observations are not computed again, so an interrupted run resumes. A
+        learner or ``observe`` with a ``key`` attribute is identified by that key alone. A damaged or changed file is
+        ignored. A folder that other users can write to is refused. Files are readable by their owner only, because
+        explanations of a record by several methods can reveal the record.
     progress
-        Called with ``("retraining", done, total)``, counting worlds, after each step.
+        Called with ``("retraining", done, total)`` after each step, where ``done`` and ``total`` count training sets.
     keep
-        ``keep(world, observations)`` gives what is kept of a world, by default all. It is called in the order of the worlds, as
-        soon as all earlier ones are finished, so that memory need not grow with what is observed.
+        ``keep(number, observations)`` returns what is kept of a training set; everything by default. It is called in
+        the order of the sets, as soon as all earlier ones are finished, which bounds the memory that is needed.
 
     Returns
     -------
     list
-        What was observed, or kept, in world 0, 1, 2, …
+        The observations, or what ``keep`` returned, of training sets 0, 1, 2, …
 
     Raises
     ------
     InputError
-        If the input does not fit together, or the cluster or the cache can't be used.
+        If the arguments are inconsistent, or the cluster or the cache cannot be used.
     TrainingError
-        If training or ``observe`` fails; the message names the world. What was finished by then is in the cache.
+        If training or ``observe`` fails. The message names the training set. Finished observations are in the cache.
     ResourceError
-        If memory ran out, a worker or the cluster was lost, or the disk is full. What was finished by then is in the
+        If memory ran out, a worker or the cluster was lost, or the disk is full. Finished observations are in the
         cache, and the same call resumes there.
 
     Examples
@@ -252,52 +253,52 @@ def retrain(
     ...     def fit(self, X, y, rng):
     ...         return X.mean()
     >>> X = np.array([0.0, 1.0, 5.0])
-    >>> seen = retrain(Mean(), X, X, leave_one_out(3), lambda model, world, indices: {"mean": model}, seed=0)
-    >>> [float(world["mean"]) for world in seen]
+    >>> seen = retrain(Mean(), X, X, leave_one_out(3), lambda model, number, indices: {"mean": model}, seed=0)
+    >>> [float(observed["mean"]) for observed in seen]
     [3.0, 2.5, 0.5]
     """
     check_seed(seed)
-    if not len(X) == len(y) == worlds.records:
+    if not len(X) == len(y) == sets.records:
         raise InputError(
-            f"the worlds are drawn from {worlds.records} records but there are {len(X)} records and {len(y)} labels"
+            f"the design is for {sets.records} records, but X has {len(X)} and y has {len(y)}: pass as many of each"
         )
     check_work(workers, cluster, cache)
-    job = _Job(learner, X, y, worlds, observe, seed)
+    job = _Job(learner, X, y, sets, observe, seed)
     results: list[Any] = []
     waiting: dict[int, Observations] = {}
     done = 0
-    # Closed at once where the caller is stopped in between: the processes must not work on until garbage is collected.
+    # Closes at once if the caller stops early: otherwise the processes continue until the generator is collected.
     with closing(_cached(job, None if cache is None else Path(cache), workers, cluster)) as answers:
         for task, observations in answers:
             waiting |= zip(task, observations, strict=True)
-            while (world := len(results)) in waiting:
-                observed = waiting.pop(world)
-                results.append(observed if keep is None else keep(world, observed))
+            while (number := len(results)) in waiting:
+                observed = waiting.pop(number)
+                results.append(observed if keep is None else keep(number, observed))
             done += len(task)
             if progress is not None:
-                progress("retraining", done, len(worlds))
+                progress("retraining", done, len(sets))
     return results
 
 
 @dataclass(frozen=True)
 class _Job:
-    """All that the training in any world needs."""
+    """The arguments of `retrain` that a worker needs."""
 
-    learner: Learner
+    learner: Trainer
     X: Any
     y: Any
-    worlds: Worlds
+    sets: TrainingSets
     observe: Observe
     seed: int
 
     def tasks(self) -> list[range]:
-        """Cut the worlds into pieces that depend on nothing but the learner.
+        """Divide the training sets into tasks, which depend on the learner only.
 
-        No piece of many is a single world: stacked matrix products round a stack of one differently.
+        With ``fit_many``, no task holds a single set: a stack of one is rounded differently in matrix products.
         """
-        count = len(self.worlds)
+        count = len(self.sets)
         if not hasattr(self.learner, "fit_many"):
-            return [range(world, world + 1) for world in range(count)]
+            return [range(number, number + 1) for number in range(count)]
         chunk = max(2, getattr(self.learner, "chunk", 16))
         starts = list(range(0, count, chunk))
         if count > 1 and count % chunk == 1:
@@ -305,17 +306,17 @@ class _Job:
         return [range(start, stop) for start, stop in zip(starts, [*starts[1:], count], strict=True)]
 
     def run(self, task: range) -> list[Observations]:
-        """Train and observe the worlds of one task, on one thread."""
+        """Train and observe the models of one task, on one thread."""
         with one_thread(), _named(task):
-            indices = [self.worlds.indices(world) for world in task]
-            rngs = [self.worlds.generator(self.seed, world) for world in task]
+            indices = [self.sets.indices(number) for number in task]
+            rngs = [self.sets.generator(self.seed, number) for number in task]
             fit_many = getattr(self.learner, "fit_many", None)
             if fit_many is not None:
                 models = fit_many(self.X, self.y, indices, rngs)
             else:
                 models = [self.fit(*drawn) for drawn in zip(indices, rngs, strict=True)]
             observed = zip(models, task, indices, strict=True)
-            return [_numbers(self.observe(model, world, drawn)) for model, world, drawn in observed]
+            return [_numbers(self.observe(model, number, drawn)) for model, number, drawn in observed]
 
     def fit(self, indices: Indices, rng: np.random.Generator) -> Any:
         return self.learner.fit(take_rows(self.X, indices), take_rows(self.y, indices), rng)
@@ -325,24 +326,24 @@ def _numbers(observed: Mapping[str, Any]) -> Observations:
     arrays = {name: np.array(values) for name, values in observed.items()}
     for name, array in arrays.items():
         if not isinstance(name, str) or array.dtype.kind not in "biufc":
-            raise InputError(f"what is observed of a model must be named arrays of numbers, but {name!r} is not")
+            raise InputError(f"observe= must return named numeric arrays, but {name!r} is not one")
     return arrays
 
 
 @contextmanager
 def _named(task: range) -> Iterator[None]:
-    """Name the world in whatever goes wrong in it; the note carries the traceback through other processes."""
+    """Add the training set to the message of an error; the note carries the traceback across processes."""
     try:
         with safe_warnings():
             yield
     except Exception as error:
         if (fault := resource_error(error)) is not None:
             raise fault from None
-        place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
+        place = f"training set {task[0]}" if len(task) == 1 else f"training sets {task[0]} to {task[-1]}"
         if isinstance(error, InputError):
-            raise TrainingError(f"in {place}: {error}") from cause(error)
-        # No local name for the new error: with its traceback it would form a cycle, which keeps shared records in memory.
-        raise _noted(TrainingError(f"training failed in {place}: {describe(error)}"), frames(error)) from cause(error)
+            raise TrainingError(f"{place}: {error}") from cause(error)
+        # No local variable for the new error: with its traceback it would form a cycle that keeps the records in memory.
+        raise _noted(TrainingError(f"training failed on {place}: {describe(error)}"), frames(error)) from cause(error)
 
 
 def _noted(failure: TrainingError, note: str) -> TrainingError:
@@ -353,18 +354,18 @@ def _noted(failure: TrainingError, note: str) -> TrainingError:
 def _cached(
     job: _Job, folder: Path | None, workers: int | None, cluster: str | None
 ) -> Generator[tuple[range, list[Observations]], None, None]:
-    """Yield what the cache holds, then run the rest and keep it."""
+    """Yield the observations in the cache, then run the other tasks and store their observations."""
     if folder is None:
         yield from run_tasks(job.run, job.tasks(), workers, cluster)
         return
     cache = open_cache(folder)
     common = _common_key(job)
     missing: dict[range, str] = {}
-    start = getattr(job.observe, "start", 0)  # number of the first world, where these are the later worlds of a design
+    start = getattr(job.observe, "start", 0)  # number of the first set, where these are the later sets of a design
     for task in job.tasks():
-        streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
+        streams = [number if job.sets.stream is None else job.sets.stream(number) for number in task]
         key = fingerprint(
-            common, [start + world for world in task], streams, [job.worlds.indices(world) for world in task]
+            common, [start + number for number in task], streams, [job.sets.indices(number) for number in task]
         )
         stored = cache.load(key, len(task))
         if stored is None:

@@ -1,7 +1,7 @@
-"""Where tasks run: in this process, in processes of this machine, or on the workers of a Dask cluster.
+"""Execution of tasks in the current process, in local processes or on a Dask cluster.
 
-A task is a range of numbers, and what is run is one function of it. The answers are the same wherever they come from,
-as long as the function depends on nothing but the task and holds itself to `one_thread`.
+A task is a range of numbers, the argument of one function. Results do not depend on where the function runs, provided
+that it depends on the task only and runs in `one_thread`.
 """
 
 import hashlib
@@ -29,29 +29,29 @@ from leakscope.worlds.processes import read, run_in_processes
 Answer = TypeVar("Answer")
 Run = Callable[[range], Answer]
 
-SHORT = 3.0  # seconds: starting processes would take longer than the work
+SHORT = 3.0  # seconds of work for which starting processes is not worthwhile
 
 
 def run_tasks(
     run: Run[Answer], tasks: list[range], workers: int | None = None, cluster: str | None = None
 ) -> Iterator[tuple[range, Answer]]:
-    """Yield each task with its answer, in the order in which they finish.
+    """Yield each task with its result, in the order of completion.
 
     Parameters
     ----------
     run
-        Function of one task; it is sent to each process once, with all the data that it holds.
+        Function of one task. It is sent to each process once, with its data.
     workers
-        Number of local processes; 1 stays in this one. By default this one as long as the rest would take a few
-        seconds at most, and otherwise one process per core.
+        Number of local processes; 1 uses the current process. By default the current process if the remaining tasks
+        take a few seconds at most, otherwise one process per core.
     cluster
         Address of a Dask scheduler, ``tcp://host:port``.
 
     Raises
     ------
     InputError
-        If ``run`` can't be sent to other processes, or the cluster does not answer. Whatever ``run`` itself raises
-        is raised here after the tasks that were under way have been yielded.
+        If ``run`` cannot be sent to other processes, or the cluster does not answer. An exception of ``run`` is raised
+        after the tasks that were already running have been yielded.
     ResourceError
         If a worker process was killed, or the cluster was lost.
 
@@ -71,7 +71,7 @@ def run_tasks(
             quickest = min(quickest, time.perf_counter() - start)
             finished += 1
             yield task, answer
-            # the first task may have spent its time on imports: a second one tells, if it can be afforded
+            # the first task may include the time of imports, so a second one is timed if it is short
             left = len(tasks) - finished
             is_long = left > 1 and quickest * left > SHORT and (finished > 1 or quickest > SHORT)
             if workers is None and is_long and cpu_count() > 1:
@@ -81,11 +81,11 @@ def run_tasks(
 
 
 def check_work(workers: int | None, cluster: str | None, cache: str | Path | None) -> None:
-    """Refuse, before anything is trained, a number of workers, a cluster address or a cache folder that can't be right."""
+    """Check the number of workers, the cluster address and the cache folder before training."""
     if workers is not None:
         check_count("workers", workers)
     if workers is not None and cluster is not None:
-        raise InputError("give either a number of workers or the address of a cluster, not both")
+        raise InputError("workers= and cluster= are both given: pass one of them")
     if cluster is not None and not re.fullmatch(r"[a-z]+://\S+:\d+", cluster):
         raise InputError(f"{cluster!r} is not the address of a Dask scheduler: write tcp://host:port")
     if cache is not None and not isinstance(cache, str | Path):
@@ -97,7 +97,7 @@ def check_work(workers: int | None, cluster: str | None, cache: str | Path | Non
 def _run_elsewhere(
     run: Run[Answer], tasks: list[range], workers: int | None, cluster: str | None
 ) -> Iterator[tuple[range, Answer]]:
-    """Yield the tasks as other processes finish them; after a failure start no more, but lose none that is done."""
+    """Yield the tasks as other processes finish them; after a failure start no more, but yield all finished ones."""
     from joblib import cpu_count
 
     packed = _pack(run)
@@ -119,7 +119,7 @@ def _run_elsewhere(
 
 
 def _pack(run: Run[Any]) -> bytes:
-    """Pack ``run`` with all its data, once for all processes."""
+    """Pickle ``run`` with its data, once for all processes."""
     import cloudpickle  # type: ignore[import-untyped]
 
     try:
@@ -127,7 +127,7 @@ def _pack(run: Run[Any]) -> bytes:
     except Exception as error:
         if (fault := resource_error(error)) is not None:
             raise fault from None
-        raise InputError(f"the learner can't be sent to other processes ({describe(error)}): use workers=1") from None
+        raise InputError(f"the learner can't be sent to other processes ({describe(error)}): pass workers=1") from None
 
 
 _unpacked: dict[str, Run[Any]] = {}
@@ -135,7 +135,7 @@ _unpack_lock = threading.Lock()
 
 
 def _unpack(packed: Any, digest: str) -> Run[Any]:
-    """Unpack what `_pack` made, once per process, and forget what came before."""
+    """Unpickle the function of `_pack` once per process, and discard the previous one."""
     with _unpack_lock:
         if digest not in _unpacked:
             _unpacked.clear()
@@ -145,15 +145,15 @@ def _unpack(packed: Any, digest: str) -> Run[Any]:
                 if (fault := resource_error(error)) is not None:
                     raise fault from None
                 raise InputError(
-                    f"a worker can't load the learner ({describe(error)}): install what it needs there"
+                    f"a worker can't load the learner ({describe(error)}): install its packages on the workers"
                 ) from None
-            if isinstance(packed, np.ndarray):  # a cluster's worker drops it once the client is gone
+            if isinstance(packed, np.ndarray):  # a worker of a cluster drops it when the client disconnects
                 weakref.finalize(packed, _unpacked.pop, digest, None)
         return _unpacked[digest]
 
 
 def _run_packed(digest: str, packed: Any, task: range) -> tuple[range, Any, Exception | None]:
-    """Run one task in a worker; a failure is an answer too, so that it stops no other task."""
+    """Run one task in a worker; return an exception as a result, so that other tasks continue."""
     try:
         return task, _unpack(packed, digest)(task), None
     except Exception as failure:

@@ -6,7 +6,7 @@ import pytest
 
 from leakscope.core.errors import InputError
 from leakscope.data import datasets
-from leakscope.data.datasets.encoding import one_hot, principal_components
+from leakscope.data.encoding import one_hot, principal_components
 
 
 def test_adult_one_hot_has_104_columns(source):

@@ -290,11 +290,11 @@ def test_rows_of_a_pass_through_the_network_of_the_paper() -> None:
     widths = (600, 1024, 512, 256, 100)
     layers = [part for pair in pairwise(widths) for part in (nn.Linear(*pair), nn.Tanh())]
     view = network.NetworkView(nn.Sequential(*layers[:-1]), "logits")
-    work = network._Work(view, parse("gradient"), np.zeros((1, 600), np.float32))
+    work = network._MethodRun(view, parse("gradient"), np.zeros((1, 600), np.float32))
     assert work.rows == network.NUMBERS // (1024 + 512 + 256)
     assert 4 * network.NUMBERS == 2**25
     small = network.NetworkView(dense(dtype=torch.float32), "logits")
-    assert network._Work(small, parse("gradient"), np.zeros((1, 4), np.float32)).rows == network.ROWS
+    assert network._MethodRun(small, parse("gradient"), np.zeros((1, 4), np.float32)).rows == network.ROWS
 
 
 @pytest.mark.parametrize("method", METHODS)

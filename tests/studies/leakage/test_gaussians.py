@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate
 
 from leakscope.studies.leakage.gaussians import (
-    Pair,
+    GaussianPair,
     canonical,
     information_per_divergence,
     renyi_divergence,
@@ -15,7 +15,7 @@ from leakscope.studies.leakage.gaussians import (
 
 
 def pair_of(scale, shift):
-    return Pair(np.atleast_1d(np.asarray(scale, float)), np.atleast_1d(np.asarray(shift, float)))
+    return GaussianPair(np.atleast_1d(np.asarray(scale, float)), np.atleast_1d(np.asarray(shift, float)))
 
 
 def densities(scale, shift):

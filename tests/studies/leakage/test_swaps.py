@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from leakscope.learners import Ridge
-from leakscope.studies.leakage.swaps import Training, draw_swaps
+from leakscope.studies.leakage.swaps import SwapTraining, draw_swaps
 
 UNIVERSE, SIZE, DRAWS = 6, 3, 4000
 
@@ -66,7 +66,7 @@ def test_fast_and_slow_paths_train_the_same_models(space, shared, l2, size):
     records = np.array([4, 0, 29])
     pairs = []
     for learner in (ridge, SlowRidge(ridge)):
-        training = Training(learner, X, y, size, 25, shared, space, seed=5, workers=1)
+        training = SwapTraining(learner, X, y, size, 25, shared, space, seed=5, workers=1)
         stacks = list(training.pairs(records))
         assert [rows for rows, _, _ in stacks] == [slice(0, 3)]
         pairs.append(stacks[0][1:])
@@ -80,7 +80,7 @@ def test_stacks_of_records_join_to_the_whole(monkeypatch):
     ridge, X, y = Ridge(0.1).prepare(rng.normal(size=(40, 2)), rng.normal(size=40))
     records = np.arange(7)
     for learner in (ridge, SlowRidge(ridge)):
-        training = Training(learner, X, y, 10, 20, True, "parameters", seed=5, workers=1)
+        training = SwapTraining(learner, X, y, 10, 20, True, "parameters", seed=5, workers=1)
         whole = list(training.pairs(records))
         monkeypatch.setattr("leakscope.studies.leakage.swaps.STACK", 2 * 25 * 3**2)
         parts = list(training.pairs(records))

@@ -356,8 +356,8 @@ def test_a_holdout_file_is_prepared_with_the_training_file(table, tmp_path):
         ({"label": "nothing"}, "label.*'nothing'"),
         ({"label": "pays", "groups": "nothing"}, "group.*'nothing'"),
         ({"label": "pays", "drop": "pays"}, "pays"),
-        ({"label": "pays", "records": 1000}, "records.*1000"),
-        ({"label": "pays", "records": 1}, "records.*1"),
+        ({"label": "pays", "size": 1000}, "size.*1000"),
+        ({"label": "pays", "size": 1}, "size.*1"),
         ({"label": "pays", "drop": "age,job,name"}, "people.csv.*pays"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Named real data sets: downloaded once, checked by digest, cached; a mirror folder may stand in.
+"""Named public data sets: `load` reads them from a mirror folder, the cache or a checked download.
 
-``load(name)`` gives the records with labels, groups and sensitive columns. ``LEAKSCOPE_DATA`` names a mirror folder
-that is looked in first, ``LEAKSCOPE_CACHE`` the folder for downloads. Nothing is kept in memory between two loads.
-``load(name, synthetic=True)`` gives generated data of the same schema, for a machine without the files.
+``load(name)`` returns the records with labels, groups and sensitive columns. ``LEAKSCOPE_DATA`` is a mirror folder that
+is searched first, ``LEAKSCOPE_CACHE`` the folder for downloads. Nothing stays in memory between two loads.
+``load(name, synthetic=True)`` returns synthetic data of the same schema, for machines without the files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class _Reader(NamedTuple):
-    """How a data set is made from its files: what they hold, then the `Dataset`; ``synthetic`` replaces the first step."""
+    """The two steps from files to a `Dataset`: ``read``, which synthetic data replace, and ``prepare``."""
 
     read: Callable[[Description, Path], Any]
     prepare: Callable[..., Dataset]
@@ -60,7 +60,7 @@ _BUILT_IN: dict[str, Callable[..., Dataset]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The names that ``load`` knows.
+    """Return the names of the data sets.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Description:
-    """What there is to say about a data set without loading it.
+    """Return the description of a data set without loading it.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def describe(name: str) -> Description:
 def where(
     name: str, *, folder: str | os.PathLike[str] | None = None
 ) -> Literal["scikit-learn", "mirror", "cache", "download", "not here"]:
-    """Where ``load`` would take a data set from now; ``not here``: only a mirror holds it, and there is none.
+    """Return the source that ``load`` would use; ``not here`` if only a mirror has the data and none is set.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def where(
 
 
 def available(name: str) -> bool:
-    """Whether ``load`` needs no download now, because the data are on this machine or, in `local_only`, generated.
+    """Return whether ``load`` needs no download: the data are on this machine or, in `local_only`, synthetic.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def available(name: str) -> bool:
 
 
 def fingerprint(name: str) -> str:
-    """Tell which copy of a data set this machine has: digests of its files, or ``absent``.
+    """Return the digests of the files of a data set on this machine, or ``absent``.
 
     Examples
     --------
@@ -134,9 +134,9 @@ def fetch(
     name
         One of ``names()``.
     folder
-        A mirror folder to look in first, in place of the one that ``LEAKSCOPE_DATA`` names.
+        Mirror folder to search first, instead of ``LEAKSCOPE_DATA``.
     progress
-        Called during a download with the bytes so far and the bytes in all (0 if the server doesn't say), per file.
+        Called during the download of a file with the bytes so far and the total (0 if the server does not state it).
 
     Examples
     --------
@@ -167,13 +167,13 @@ def load(
         ``one-hot`` (127 columns, balanced classes). ``one-hot`` scales numbers to [0, 1] by the minimum and maximum of
         the whole set. The columns are listed at ``datasets.adult.prepare`` and ``datasets.diabetes130.prepare``.
     folder
-        A mirror folder to look in first, in place of the one that ``LEAKSCOPE_DATA`` names.
+        Mirror folder to search first, instead of ``LEAKSCOPE_DATA``.
     synthetic
-        Give generated data of the same schema in place of the real data, for sets that need files. No file is read and
-        nothing is downloaded. The name and the description say that the data are synthetic. By default no, or what the
-        surrounding `local_only` says.
+        Return synthetic data of the same schema instead of the real data, for sets that need files. No file is read
+        or downloaded. The name and the description state that the data are synthetic. By default False, or the setting
+        of the surrounding `local_only`.
     rows
-        With ``synthetic``: number of records, at least 1,000; by default as many as the real set has, and fewer for
+        With ``synthetic``: number of records, at least 1,000; by default that of the real set, and fewer for
         ``purchase100``, ``texas100`` and ``cifar100``.
     **options
         ``adult``: ``components`` (with ``codes``: that many principal components). ``diabetes130``: ``one_per_person``
@@ -197,7 +197,7 @@ def load(
         if synthetic is None:
             synthetic = usage.synthetic and name in _READERS
     if rows is not None and not synthetic:
-        raise InputError("rows goes with synthetic=True: add it or leave rows out")
+        raise InputError("rows= needs synthetic=True: add it or leave rows= out")
     prepare = _READERS[name].prepare if name in _READERS else _BUILT_IN[name]
     chosen = _options(description, prepare, preparation, options)
     if synthetic:
@@ -210,7 +210,7 @@ def load(
 
 
 def _generated(description: Description, rows: int | None, chosen: dict[str, Any]) -> Dataset:
-    """Prepare generated data as the real data are prepared, and label them as synthetic."""
+    """Prepare synthetic data like the real data, and label them as synthetic."""
     from leakscope.data.datasets import synthetic
 
     name = description.name
@@ -225,7 +225,7 @@ def _generated(description: Description, rows: int | None, chosen: dict[str, Any
 def _options(
     description: Description, prepare: Callable[..., Dataset], preparation: str | None, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The options for ``prepare``; one that it does not have is refused."""
+    """Return the options for ``prepare``; refuse unknown ones."""
     name = description.name
     if preparation is not None and preparation not in description.preparations:
         known = " or ".join(map(repr, description.preparations))

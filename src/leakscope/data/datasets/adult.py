@@ -1,7 +1,7 @@
-"""UCI Adult: does a person in the census of 1994 earn more than 50,000 dollars a year?
+"""UCI Adult: census records of 1994 with the label whether the income exceeds 50,000 dollars a year.
 
-Traps in the files: the test file begins with a comment line and its labels end in a dot; both files end in an empty
-line; a missing value is ``?``; ``education`` and ``education-num`` are one variable coded twice.
+Peculiarities of the files: the test file begins with a comment line and its labels end in a dot; both files end in an empty
+line; a missing value is ``?``; ``education`` and ``education-num`` encode the same variable.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pandas as pd
 from leakscope.core.checks import check_count
 from leakscope.core.errors import InputError
 from leakscope.data.datasets.dataset import Dataset, Description
-from leakscope.data.datasets.encoding import integer_codes, of_columns, one_hot, principal_components
 from leakscope.data.datasets.store import open_payload
+from leakscope.data.encoding import integer_codes, of_columns, one_hot, principal_components
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 COLUMNS = (
@@ -27,7 +27,7 @@ SENSITIVE = ("marital-status", "relationship", "race", "sex", "native-country")
 
 
 def read(description: Description, folder: Path) -> list[pd.DataFrame]:
-    """Read the two files as they are: 32,561 training records, 16,281 test records, income last."""
+    """Read the two files unchanged: 32,561 training records, 16,281 test records, income last."""
     return [_read_part(folder / file.name) for file in description.files]
 
 
@@ -51,11 +51,11 @@ def prepare(
         ``codes``: 14 columns of integers and labels 0, 1; the code of a text is its rank among the sorted levels, and
         a missing value is the level ``?`` [farokhi2020, 6.1].
     components
-        With ``codes``: keep that many principal components of the standardised columns. Without standardising, which
-        the paper leaves open, the first component would be ``fnlwgt`` alone.
+        With ``codes``: number of principal components of the standardised columns to keep. The paper does not state
+        whether it standardises; without it, the first component would be ``fnlwgt`` alone.
     """
     if components is not None and preparation != "codes":
-        raise InputError('components goes with preparation="codes": add it or leave components out')
+        raise InputError('components= needs preparation="codes": add it or leave components= out')
     if components is not None:
         check_count("components", components, most=len(COLUMNS))
     table = pd.concat(parts, ignore_index=True)
@@ -64,7 +64,7 @@ def prepare(
     if preparation == "one-hot":
         X = one_hot(table, CATEGORICAL)
     elif preparation == "codes":
-        X = integer_codes(table, CATEGORICAL)
+        X = integer_codes(table, CATEGORICAL).astype(np.int64)
         X = X if components is None else principal_components(X, components)
     return Dataset(
         description=description,

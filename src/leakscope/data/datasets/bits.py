@@ -1,7 +1,6 @@
-"""Location30, Purchase100 and Texas100: lines of zeros and ones, as published with the first membership attacks.
+"""Location30, Purchase100 and Texas100: binary records, as published with the first membership inference attacks.
 
-A line is ``label,bit,bit,…`` with the label, from 1 on, perhaps in quotes; Texas100 keeps its labels in a file of their
-own.
+A line is ``label,bit,bit,…``, where labels start at 1 and may be quoted. The labels of Texas100 are in a separate file.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ Raw = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
 
 def read(description: Description, folder: Path) -> Raw:
-    """Read the labels, from 1 on, and the bits, one byte each, of one of the three sets."""
+    """Read the labels, which start at 1, and the bits, one byte each, of one of the three sets."""
     path = folder / description.files[0].name
     labels, bits = parse_archive(path, description.files[0].members, description.rows, description.record[0])
     if not np.array_equal(np.unique(labels), np.arange(1, description.classes + 1)):
-        raise InputError(f"{path} doesn't have the labels 1 to {description.classes}: delete it and fetch it again")
+        raise InputError(f"{path} does not have the labels 1 to {description.classes}: delete it and fetch it again")
     return labels, bits
 
 
 def prepare(description: Description, raw: Raw) -> Dataset:
-    """Name the columns of the bits of `read` and count the labels from 0."""
+    """Name the columns of the bits of `read`, and number the labels from 0."""
     labels, bits = raw
     names = [f"{_NOUNS[description.name]}_{number}" for number in range(1, bits.shape[1] + 1)]
     X = pd.DataFrame(bits, columns=names, copy=False)
@@ -41,7 +40,7 @@ def prepare(description: Description, raw: Raw) -> Dataset:
 
 
 def parse_archive(path: Path, members: tuple[str, ...], rows: int, columns: int) -> Raw:
-    """Labels and bits of an archive of either form: one member with both, or one with bits and one with labels."""
+    """Read labels and bits of an archive: one member with both, or one with bits and one with labels."""
     labels = np.empty(0, dtype=np.int64)
     bits = np.empty((0, columns), dtype=np.uint8)
     with reading(path):
@@ -58,9 +57,9 @@ def parse_archive(path: Path, members: tuple[str, ...], rows: int, columns: int)
 
 
 def parse_lines(lines: Iterable[bytes], rows: int, columns: int, *, labelled: bool) -> Raw:
-    """Read exactly ``rows`` lines of an optional label and ``columns`` bits; memory is what the answer needs.
+    """Read exactly ``rows`` lines of an optional label and ``columns`` bits, without memory beyond the result.
 
-    Raises ValueError with the words that complete "this file …".
+    Raises ValueError with a message that completes "this file …".
 
     Examples
     --------
@@ -79,7 +78,7 @@ def parse_lines(lines: Iterable[bytes], rows: int, columns: int, *, labelled: bo
             raise ValueError(f"has more than the {rows:,} lines published")
         label, _, row = text.partition(b",") if labelled else (b"0", b"", text)
         codes = np.frombuffer(row, dtype=np.uint8)
-        # "0" is 48 and "1" is 49; any other character wraps around or ends above 1.
+        # "0" is 48 and "1" is 49; any other character gives a value above 1, by overflow or directly.
         values = codes[::2] - 48
         right = len(row) == max(2 * columns - 1, 0) and (values <= 1).all() and (codes[1::2] == ord(",")).all()
         if not (right and label.isdigit() and len(label) < 10):

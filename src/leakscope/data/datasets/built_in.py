@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn and need no file."""
+"""Data sets that scikit-learn includes or generates: breast_cancer, digits and make_classification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leakscope.data.datasets.dataset import Dataset, Description, no_groups
 
 
 def read_breast_cancer(description: Description) -> Dataset:
-    """569 tumours, 30 measurements each; label 0 malignant, 1 benign."""
+    """Load 569 tumours with 30 measurements each; label 0 malignant, 1 benign."""
     from sklearn.datasets import load_breast_cancer
 
     table, labels = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -19,7 +19,7 @@ def read_breast_cancer(description: Description) -> Dataset:
 
 
 def read_digits(description: Description) -> Dataset:
-    """1,797 digits, 64 pixels each with values 0 to 16."""
+    """Load 1,797 digits of 64 pixels with values 0 to 16."""
     from sklearn.datasets import load_digits
 
     table, labels = load_digits(return_X_y=True, as_frame=True)
@@ -29,9 +29,9 @@ def read_digits(description: Description) -> Dataset:
 def make_classification(
     description: Description, *, samples: int = 20_000, features: int = 20, classes: int = 2, seed: int = 0
 ) -> Dataset:
-    """Gaussian classes around different corners of a hypercube in all ``features`` dimensions [shokri2019, 4.3].
+    """Generate Gaussian classes around different corners of a hypercube with ``features`` dimensions [shokri2019, 4.3].
 
-    Every feature is informative and every class has one corner; 1 % of the labels are random, as scikit-learn has it.
+    Every feature is informative and every class has one corner; 1 % of the labels are random (default of scikit-learn).
     """
     from sklearn.datasets import make_classification
 
@@ -39,7 +39,7 @@ def make_classification(
     check_count("classes", classes, 2)
     check_count("samples", samples, classes)
     if classes > 2**features:
-        raise InputError(f"{classes} classes need as many corners of a hypercube: give more features than {features}")
+        raise InputError(f"classes={classes} needs as many corners of a hypercube: pass features= above {features}")
     values, labels = make_classification(
         samples,
         features,

@@ -1,4 +1,4 @@
-"""The data sets by name: shape, task, licence, source, public address and digest."""
+"""Descriptions of the named data sets: shape, task, licence, source, URL and digest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUILT_IN = "comes with scikit-learn"
 
 
 def _uci_file(path: str, archive: str, sha256: str) -> File:
-    """A gzip file made from the member of that name of a zip archive of UCI."""
+    """Describe a gzip file that is made from the member of that name of a UCI zip archive."""
     urls = (f"{_UCI}/static/public/{archive}",)
     return File(path, urls=urls, zip_member=PurePosixPath(path).stem, digest=f"sha256:{sha256}")
 

@@ -1,4 +1,4 @@
-"""What a data set is here: its records with labels and groups, and the description that needs no data."""
+"""Classes for data sets: `Dataset` (records, labels, groups), `Description` and `File`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class File:
     Parameters
     ----------
     path
-        Where the file lies under the mirror folder, with forward slashes.
+        Path below the mirror folder, with forward slashes.
     urls
-        Public addresses, tried in turn; none for a file that only a mirror holds.
+        Public URLs, tried in order; empty for a file that only a mirror has.
     zip_member
-        The name of the file inside the zip archive at ``urls``.
+        Name of the file in the zip archive at ``urls``.
     members
-        The parts that are read, when the file is a tar archive.
+        Members to read, if the file is a tar archive.
     digest
-        ``sha256:…`` or ``md5:…``; empty when no digest is published.
+        ``sha256:…`` or ``md5:…``; empty if no digest is published.
     digest_of
         ``payload``: the decompressed bytes, or the one member of a tar archive (compression differs between copies).
-        ``file``: the file as it stands.
+        ``file``: the file itself.
     """
 
     path: str
@@ -41,22 +41,22 @@ class File:
 
     @property
     def name(self) -> str:
-        """The file's name without its folder."""
+        """File name without the folder."""
         return PurePosixPath(self.path).name
 
 
 @dataclass(frozen=True)
 class Description:
-    """What there is to say about a data set before it is loaded.
+    """Description of a data set, available without loading it.
 
     Parameters
     ----------
     rows, record, classes
         Number of records, shape of one raw record (label and identifiers not counted) and number of classes.
     check
-        How a copy of the data is told to be the published one.
+        How a copy of the data is verified.
     preparations
-        What ``load(name, preparation=…)`` accepts beside None, the raw data.
+        Values of ``load(name, preparation=…)``, in addition to None for the raw data.
     """
 
     name: str
@@ -74,33 +74,33 @@ class Description:
 
     @property
     def shape(self) -> str:
-        """Records x columns, or records x height x width, in words for a table."""
+        """Records x columns, or records x height x width, as text."""
         return " x ".join(f"{size:,}" for size in (self.rows, *self.record))
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A loaded data set. Nothing else holds its arrays, so they are the caller's own.
+    """A loaded data set. The arrays are not shared, so the caller may change them.
 
     Parameters
     ----------
     description
-        Title, source, licence and files of the data set; it states if the records are generated.
+        Title, source, licence and files of the data set; it states whether the records are synthetic.
     X
         One row per record: a DataFrame for a table, an array of bytes (record, height, width[, colour]) for images.
-        The index of a DataFrame is the record's place in the publisher's files, counted from 0.
+        The index of a DataFrame is the position of the record in the published files, counted from 0.
     y
-        Labels: the publisher's text for raw ``adult`` and ``diabetes130``, integers from 0 elsewhere.
+        Labels: the published text for raw ``adult`` and ``diabetes130``, otherwise integers from 0.
     groups
-        Natural groups, one column each, never missing (``unknown`` is a level); no columns when there are none.
+        Natural groups, one column each, never missing (``unknown`` is a level); no columns if there are none.
     sensitive
-        The columns of ``X`` that a person may want to keep secret.
+        Sensitive columns of ``X``.
     train
-        True for the publisher's training records, False for test records; None when the publisher made no split.
+        True for published training records, False for test records; None without a published split.
     person
-        Whose record it is, when a person has several; None when no two records are known to be of one person.
+        Person of each record, if persons have several records; otherwise None.
     synthetic
-        Whether the records are generated, not real.
+        Whether the records are synthetic.
     """
 
     description: Description
@@ -114,12 +114,12 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The name of the data set; generated data say so."""
+        """Name of the data set, marked if the data are synthetic."""
         return f"{self.description.name} (synthetic)" if self.synthetic else self.description.name
 
     @property
     def stands_in(self) -> str:
-        """What generated records stand in for, in words; empty for real records."""
+        """Sentence part that names the data set that synthetic records replace; empty for real records."""
         return f"synthetic data in the place of {self.description.name}" if self.synthetic else ""
 
     def __len__(self) -> int:
@@ -131,5 +131,5 @@ class Dataset:
 
 
 def no_groups(index: pd.Index) -> pd.DataFrame:
-    """Groups of a data set that has none."""
+    """Return an empty table of groups."""
     return pd.DataFrame(index=index)

@@ -1,7 +1,7 @@
-"""Diabetes 130-US hospitals: will a patient with diabetes come back to hospital?
+"""Diabetes 130-US hospitals: encounters of patients with the label whether the patient is readmitted.
 
-Traps in the file: a missing value is ``?``, while ``None`` is a level of ``max_glu_serum`` and ``A1Cresult`` ("not
-measured"); a record is an encounter, and one person has up to 40 of them; ``examide`` and ``citoglipton`` are constant;
+Peculiarities of the file: a missing value is ``?``, while ``None`` is a level of ``max_glu_serum`` and ``A1Cresult`` ("not
+measured"); a record is an encounter, and a person has up to 40 of them; ``examide`` and ``citoglipton`` are constant;
 three records have the gender ``Unknown/Invalid``.
 """
 
@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.data.datasets.dataset import Dataset, Description
-from leakscope.data.datasets.encoding import of_columns, one_hot
 from leakscope.data.datasets.store import open_payload
+from leakscope.data.encoding import of_columns, one_hot
 
 NUMBERS = (
     "time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications", "number_outpatient",
@@ -35,7 +35,7 @@ SENSITIVE = (*PERSONAL, "weight", "diag_1", "diag_2", "diag_3", "max_glu_serum",
 
 
 def read(description: Description, folder: Path) -> pd.DataFrame:
-    """Read the 50 columns of the file as they are; ``?`` is a missing value."""
+    """Read the 50 columns of the file unchanged; ``?`` is a missing value."""
     with open_payload(folder / description.files[0].name) as stream:
         return pd.read_csv(stream, na_values="?", keep_default_na=False, low_memory=False)
 
@@ -63,8 +63,8 @@ def prepare(
     one_per_person
         Keep the encounter with the lowest number of each person.
     balanced
-        Keep as many records of each class as the smallest class has, drawn at random with ``seed``. None means yes for
-        ``one-hot``, as in the paper, and no for the raw data.
+        Undersample each class at random with ``seed`` to the size of the smallest class. None means True for
+        ``one-hot``, as in the paper, and False for the raw data.
     """
     identifiers = ["encounter_id", "patient_nbr", "readmitted"]
     encounter, person, readmitted = (table[name] for name in identifiers)
@@ -88,12 +88,12 @@ def prepare(
 
 
 def _first_encounters(encounter: pd.Series[int], person: pd.Series[int]) -> NDArray[np.intp]:
-    """The place of each person's lowest encounter number, in the order of the file."""
+    """Return the position of each person's lowest encounter number, in the order of the file."""
     return np.sort(encounter.groupby(person).idxmin().to_numpy())
 
 
 def _balanced_rows(y: NDArray[np.generic], seed: int) -> NDArray[np.intp]:
-    """Places of equally many records of each class, in their order."""
+    """Return the positions of equally many records of each class, in ascending order."""
     generator = np.random.default_rng(seed)
     classes, counts = np.unique(y, return_counts=True)
     drawn = [generator.choice(np.flatnonzero(y == label), counts.min(), replace=False) for label in classes]

@@ -1,7 +1,7 @@
-"""MNIST and CIFAR-100: images as bytes, untouched, with the publisher's training images first.
+"""MNIST and CIFAR-100: unchanged images as bytes, training images first.
 
-The publisher's CIFAR-100 archive holds Python pickles. They are never run: an unpickler that knows no class but inert
-stand-ins for the array of bytes in them reads the data out, after the archive's md5 has been checked.
+The published CIFAR-100 archive contains Python pickles, which are never executed. After a check of the md5 of the
+archive, a restricted unpickler reads the data; it accepts only placeholder classes for arrays of bytes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def prepare(description: Description, raw: Images) -> Dataset:
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:
-    """An array of bytes in the idx format: two zeros, type 8, number of axes, their big-endian lengths, the bytes."""
+    """Read an array of bytes in idx format: two zeros, type 8, number of axes, their big-endian lengths, the bytes."""
     with open_payload(path) as stream:
         content = stream.read()
     axes = content[3]
@@ -78,7 +78,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 class _Bytes:
-    """Stands in for a pickled numpy array or type: keeps the state it is given and does nothing with it."""
+    """Placeholder for a pickled numpy array or type, which only stores its state."""
 
     def __init__(self, *arguments: object) -> None:
         self.arguments = arguments
@@ -89,7 +89,7 @@ class _Bytes:
 
 
 class _InertUnpickler(pickle.Unpickler):
-    """Builds dicts, lists, numbers, bytes and ``_Bytes``; any other class or function is refused by name."""
+    """Unpickler for dicts, lists, numbers, bytes and ``_Bytes`` that refuses any other class or function."""
 
     _INERT = frozenset({("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")})
 
@@ -100,7 +100,7 @@ class _InertUnpickler(pickle.Unpickler):
 
 
 def parse_cifar_archive(path: Path, members: tuple[str, ...]) -> dict[str, dict[bytes, Any]]:
-    """The pickled dicts of the publisher's archive by member name; their arrays are still inert."""
+    """Return the pickled dicts of the published archive by member name, with arrays as ``_Bytes``."""
     parts = {}
     with reading(path):
         for name, stream in tar_members(path, members):
@@ -121,9 +121,9 @@ def _unpickle(stream: IO[bytes], what: str) -> dict[bytes, Any]:
 
 
 def _images(array: _Bytes) -> NDArray[np.uint8]:
-    """Images of one pickled array: rows of 1,024 red, then green, then blue bytes, made height x width x colour."""
+    """Convert rows of 1,024 red, then green, then blue bytes to height x width x colour."""
     _, shape, kind, column_order, content = array.state
     if kind.arguments[0] != b"u1" or column_order or len(shape) != 2 or shape[1] != 3 * 32 * 32:
-        raise InputError("the CIFAR-100 archive doesn't hold rows of 3,072 bytes: delete it and fetch it again")
+        raise InputError("the CIFAR-100 archive does not contain rows of 3,072 bytes: delete it and fetch it again")
     planes = np.frombuffer(content, dtype=np.uint8).reshape(shape[0], 3, 32, 32)
     return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))

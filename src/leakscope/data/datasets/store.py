@@ -1,7 +1,7 @@
-"""Where the files of a data set are: in a mirror folder, in the cache, or at a public address.
+"""Storage of data set files: mirror folder, download cache, downloads and digest checks.
 
-A mirror (``LEAKSCOPE_DATA``) is looked in first, then the cache (``LEAKSCOPE_CACHE``, otherwise the system's cache
-folder). A download is checked in a temporary folder and moved into the cache only when all of it is right.
+The mirror (``LEAKSCOPE_DATA``) is searched first, then the cache (``LEAKSCOPE_CACHE``, otherwise the cache folder of
+the system). A download is checked in a temporary folder and moved into the cache only if all files are correct.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 30
 
 
 def mirror(folder: str | os.PathLike[str] | None) -> Path | None:
-    """The mirror folder: the given one, otherwise the one that ``LEAKSCOPE_DATA`` names, otherwise None."""
+    """Return the given mirror folder, otherwise that of ``LEAKSCOPE_DATA``, otherwise None."""
     named = folder if folder is not None else os.environ.get("LEAKSCOPE_DATA")
     if not named:
         return None
@@ -36,13 +36,13 @@ def mirror(folder: str | os.PathLike[str] | None) -> Path | None:
     if not path.is_dir():
         origin = "LEAKSCOPE_DATA" if folder is None else "the data folder"
         raise InputError(
-            f"{origin} names {str(path)!r}, which is not a folder: name a folder that exists or leave it out"
+            f"{origin} is {str(path)!r}, which is not a folder: set it to an existing folder or leave it out"
         )
     return path
 
 
 def cache() -> Path:
-    """The folder that downloads are kept in; it need not exist yet."""
+    """Return the folder for downloads, which may not exist yet."""
     named = os.environ.get("LEAKSCOPE_CACHE")
     if named:
         return Path(named).expanduser()
@@ -52,14 +52,14 @@ def cache() -> Path:
 
 
 def holds(root: Path | None, description: Description) -> bool:
-    """Whether all files of the set lie under a mirror or cache folder."""
+    """Return whether a mirror or cache folder contains all files of the set."""
     return root is not None and all((root / file.path).is_file() for file in description.files)
 
 
 def where(
     description: Description, folder: str | os.PathLike[str] | None = None
 ) -> Literal["scikit-learn", "mirror", "cache", "download", "not here"]:
-    """Where ``load`` would take the set from now; ``not here``: only a mirror holds it, and there is none."""
+    """Return the source that ``load`` would use; ``not here`` if only a mirror has the data and none is set."""
     if not description.files:
         return "scikit-learn"
     if holds(mirror(folder), description):
@@ -70,7 +70,7 @@ def where(
 
 
 def fingerprint(description: Description) -> str:
-    """The digests of the files that ``load`` would read now, published or computed; ``absent`` without files."""
+    """Return the published or computed digests of the files that ``load`` would read; ``absent`` without files."""
     if not description.files:
         return "scikit-learn"
     root = next((root for root in (mirror(None), cache()) if holds(root, description)), None)
@@ -84,7 +84,7 @@ def fingerprint(description: Description) -> str:
 
 
 def missing(description: Description) -> MissingDataError:
-    """Say that a data set is not on this machine, where it comes from, and how to get it or do without."""
+    """Return the error for a data set that is not on this machine, with its source and alternatives."""
     private = next((file for file in description.files if not file.urls), None)
     get = (
         _use_mirror(private)
@@ -92,14 +92,14 @@ def missing(description: Description) -> MissingDataError:
         else f"get it from {description.page} with `leakscope data fetch {description.name}`"
     )
     return MissingDataError(
-        f"the data set {description.name!r} is not on this machine: {get}, or use generated data with `--synthetic`"
+        f"the data set {description.name!r} is not on this machine: {get}, or use synthetic data with `--synthetic`"
     )
 
 
 def fetch(
     description: Description, folder: str | os.PathLike[str] | None = None, progress: Progress | None = None
 ) -> Path:
-    """Find or download the files of a set, check their digests, and return the folder that they lie in."""
+    """Find or download the files of a set, check their digests, and return their folder."""
     if not description.files:
         raise InputError(f"{description.name} comes with scikit-learn, so there is nothing to fetch: load it")
     root = next((root for root in (mirror(folder), cache()) if holds(root, description)), None)
@@ -118,19 +118,18 @@ def fetch(
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Say in one sentence that a file is damaged, whatever the reader of its format calls it."""
+    """Translate the errors of archive readers to one message about a damaged file."""
     try:
         yield
     except _BROKEN as error:
         raise InputError(
-            f"{path} is cut short or not the archive it should be ({type(error).__name__}): "
-            "delete it and fetch it again"
+            f"{path} is truncated or not the expected archive ({type(error).__name__}): delete it and fetch it again"
         ) from error
 
 
 @contextmanager
 def open_payload(path: Path) -> Iterator[IO[bytes]]:
-    """A file's bytes, decompressed if they are gzip-compressed, as a stream."""
+    """Open a file as a stream of bytes, decompressed if it is gzip-compressed."""
     with path.open("rb") as raw:
         compressed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
@@ -142,7 +141,7 @@ def open_payload(path: Path) -> Iterator[IO[bytes]]:
 
 
 def tar_members(path: Path, names: tuple[str, ...]) -> Iterator[tuple[str, IO[bytes]]]:
-    """The named members of a tar archive in the order they stand there, each as a stream to read before the next."""
+    """Yield the named members of a tar archive in archive order, each as a stream to read before the next."""
     missing = set(names)
     with tarfile.open(path) as archive:
         for entry in archive:
@@ -156,12 +155,12 @@ def tar_members(path: Path, names: tuple[str, ...]) -> Iterator[tuple[str, IO[by
 
 
 def _damage(path: Path, file: File) -> str:
-    """Why a file is not the published one, or nothing. Without a digest: its members must be there and whole."""
+    """Return why a file is not the published one, or "". Without a digest, its members must exist and be complete."""
     algorithm, _, expected = file.digest.partition(":")
     try:
         found = _digest(path, file, algorithm or "sha256")
     except _BROKEN as error:
-        return f"it is cut short or not what it should be: {type(error).__name__}"
+        return f"it is truncated or not the expected file: {type(error).__name__}"
     return "" if found == expected or not expected else f"its {algorithm} is {found}, not {expected}"
 
 
@@ -183,7 +182,7 @@ def _download(description: Description, root: Path, progress: Progress | None) -
     """Download all files of a set into the cache, or none."""
     for file in description.files:
         if not file.urls:
-            raise InputError(f"{file.name} has no public address: {_use_mirror(file)}")
+            raise InputError(f"{file.name} has no public URL: {_use_mirror(file)}")
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{description.name}-", dir=root) as folder:
@@ -194,12 +193,12 @@ def _download(description: Description, root: Path, progress: Progress | None) -
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(
-            f"the cache folder {root} can't be written ({reason}): set LEAKSCOPE_CACHE to a folder that can"
+            f"the cache folder {root} can't be written ({reason}): set LEAKSCOPE_CACHE to a writable folder"
         ) from error
 
 
 def _download_into(folder: Path, description: Description, progress: Progress | None) -> dict[File, Path]:
-    """Download the files of a set into a folder and check them. Files that share an address share the download."""
+    """Download the files of a set into a folder and check them. Files with the same URL share the download."""
     downloads: dict[tuple[str, ...], tuple[str, Path]] = {}
     fresh = {}
     for number, file in enumerate(description.files):
@@ -221,7 +220,7 @@ def _download_into(folder: Path, description: Description, progress: Progress | 
 
 
 def _first_answer(file: File, target: Path, progress: Progress | None) -> str:
-    """Download from the first address that answers, and return that address."""
+    """Download from the first URL that answers, and return it."""
     import pooch
     from requests import RequestException
 
@@ -241,25 +240,25 @@ def _first_answer(file: File, target: Path, progress: Progress | None) -> str:
 
 
 def _use_mirror(file: File) -> str:
-    return f"set LEAKSCOPE_DATA to a folder that holds {file.path}"
+    return f"set LEAKSCOPE_DATA to a folder that contains {file.path}"
 
 
 def _take_from_zip(archive: Path, member: str, target: Path) -> str:
-    """Keep one member of a zip archive as a gzip file; returns what went wrong, or nothing."""
+    """Save one member of a zip archive as a gzip file; return the reason of a failure, or ""."""
     try:
         with zipfile.ZipFile(archive) as content:
             entry = next((name for name in content.namelist() if PurePosixPath(name).name == member), None)
             if entry is None:
-                return f"there is no {member} in it"
+                return f"it does not contain {member}"
             with content.open(entry) as source, gzip.open(target, "wb", compresslevel=6) as sink:
                 shutil.copyfileobj(source, sink)
     except (EOFError, zlib.error, zipfile.BadZipFile) as error:
-        return f"it is cut short or not a zip archive: {type(error).__name__}"
+        return f"it is truncated or not a zip archive: {type(error).__name__}"
     return ""
 
 
 class _ProgressBar:
-    """Turns pooch's progress bar into calls of ``report(bytes so far, bytes in all or 0)``."""
+    """Adapter from the progress bar of pooch to ``report(bytes so far, total bytes or 0)``."""
 
     def __init__(self, report: Progress) -> None:
         self.report = report

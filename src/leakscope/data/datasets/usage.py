@@ -1,7 +1,7 @@
-"""What a piece of work may load, and what it asked for: a reproduction runs inside `local_only`.
+"""Context manager `local_only`: loads without downloads, optionally of synthetic data, and records the data sets used.
 
-A context variable holds it, so that the modules of the papers need not hand it on. Data are loaded in the process that
-starts the work, never in its worker processes.
+The reproductions of papers run inside it. A context variable stores the state. Data are loaded in the main process,
+never in worker processes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Usage:
-    """Whether loads give generated data, the data sets that were asked for, and those that were generated."""
+    """Whether loads return synthetic data, the data sets that were requested, and those that were synthetic."""
 
     synthetic: bool = False
     asked: set[str] = field(default_factory=set)
@@ -25,18 +25,18 @@ _CURRENT: ContextVar[Usage | None] = ContextVar("leakscope_data_usage", default=
 
 
 def current() -> Usage | None:
-    """The usage of the work that this code is part of, or None."""
+    """Return the `Usage` of the surrounding `local_only`, or None."""
     return _CURRENT.get()
 
 
 @contextmanager
 def local_only(synthetic: bool = False) -> Iterator[Usage]:
-    """Load without downloads inside the block, and record what is asked for.
+    """Load without downloads inside the block, and record the requested data sets.
 
     Parameters
     ----------
     synthetic
-        Give generated data for every data set that needs files.
+        Return synthetic data for every data set that needs files.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Explanations by features: gradients and their kin, of anyone's model that can be differentiated."""
+"""Feature explanations: gradients and related methods, for every model that can be differentiated."""
 
 from leakscope.releases.feature_explanations.compute import explain, explain_model, refusal
 from leakscope.releases.feature_explanations.settings import METHODS, FeatureExplanation, parse
 
-__all__ = ["METHODS", "FeatureExplanation", "explain", "explain_model", "parse", "refusal"]
+__all__ = ["METHODS", "FeatureExplanation", "explain", "explain_model", "parse", "refusal", "scikit_networks"]

@@ -1,4 +1,4 @@
-"""Explanations of anyone's model: how it can be differentiated, or a sentence that says what would work instead."""
+"""Feature explanations of any model that can be differentiated; for other models, an error that names what works."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from leakscope.releases.feature_explanations.settings import FeatureExplanation,
 Values = NDArray[np.floating[Any]]
 PROBE = 256
 WORKS = (
-    "a torch module, or scikit-learn's linear, logistic and MLP models, alone or at the end of a pipeline; explanations by "
-    "training records (leakscope reconstruct) need no derivatives"
+    "a torch module, or scikit-learn's linear, logistic and MLP models, alone or at the end of a pipeline; record "
+    "explanations (leakscope reconstruct) need no derivatives"
 )
 
 
 class View(Protocol):
-    """What can explain: a linear model or a network."""
+    """A model that can be explained: linear, or a network."""
 
     def explain(self, X: Any, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Values: ...
 
@@ -54,15 +54,15 @@ def explain(
     Parameters
     ----------
     model
-        A torch module; a linear, logistic or MLP model of scikit-learn, or a pipeline that ends in one; or a `Model` made
-        from such. In a pipeline the columns that are explained are those that its last step sees.
+        A torch module; a linear, logistic or MLP model of scikit-learn, or a pipeline that ends in one; or a `Model`
+        made from such. In a pipeline, the explained columns are the inputs of its last step.
     X
         Records, one row each; images and the like keep their shape.
     how
         A :class:`FeatureExplanation`, or its name.
     outputs
         What a torch module that classifies gives: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``; by default
-        what its last layer says.
+        inferred from its last layer.
     task
         ``"regression"`` for a torch module that predicts a value.
 
@@ -80,28 +80,26 @@ def explain(
     """
     chosen = parse(how) if isinstance(how, str) else how
     if not isinstance(chosen, FeatureExplanation):
-        raise InputError(f"how is an explanation or its name, such as 'gradient', not {how!r}")
+        raise InputError(f"how must be an explanation or its name, such as 'gradient', not {how!r}")
     return explain_model(as_model(model, X, outputs, task), X, chosen)
 
 
 def as_model(model: Any, X: Any, outputs: Outputs | None = None, task: Task | None = None) -> Model:
-    """Any model that can be explained as a `Model`; see `explain`."""
+    """Convert a model that can be explained to a `Model`; see `explain`."""
     for name, value, known in (("outputs", outputs, get_args(Outputs)), ("task", task, get_args(Task))):
         if value not in (None, *known):
-            raise InputError(f"{name}={value!r} is not known: say one of {', '.join(known)}")
+            raise InputError(f"{name}={value!r} is not known: choose one of {', '.join(known)}")
     if isinstance(model, Model) or is_estimator(model):
         if outputs is not None or task is not None:
-            raise InputError("outputs= and task= are for torch modules: this model says both itself")
+            raise InputError("outputs= and task= are for torch modules: leave them out for this model")
         return model if isinstance(model, Model) else estimator_model(model)
     if not is_torch_module(model):
-        raise InputError(
-            f"a {type(model).__name__} has no derivatives that can be asked for: explanations need {WORKS}"
-        )
+        raise InputError(f"a {type(model).__name__} can't be differentiated: explanations need {WORKS}")
     return _module_model(model, X, outputs, task)
 
 
 def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | None) -> Model:
-    """A torch module; what a single output means must be said."""
+    """A torch module; the meaning of a single output must be stated."""
     if task == "regression":
         if outputs is not None:
             raise InputError('outputs= is for classification: leave it out with task="regression"')
@@ -116,26 +114,26 @@ def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | Non
         raise
     except Exception as error:
         raise InputError(
-            f"{name} fails on these records ({describe(error)}): pass records of the shape and kind that it takes"
+            f"{name} fails on these records ({describe(error)}): pass records of the shape and type that it expects"
         ) from cause(error)
     columns = first.reshape(len(first), -1)
     kind = outputs or torch_outputs(module, columns)
     if columns.shape[1] == 1 and kind == "logits" and task is None:
         raise InputError(
-            f'{name} gives one number per record: say outputs="logits" if it is that of the second of two classes, or '
+            f'{name} gives one number per record: pass outputs="logits" if it is that of the second of two classes, or '
             'task="regression" if it is a value'
         )
     model = function_model(module, "classification", np.arange(max(2, columns.shape[1])), kind)
-    model.predict(records)  # refused if its outputs are not what they are said to be
+    model.predict(records)  # raises an error if its outputs are not as stated
     return model
 
 
 def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
-    """`explain`, of a `Model`."""
+    """Explain a `Model`, as `explain` does."""
     view = find_view(model, how)
     table = explained_records(model, X)
     keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused in the next line
+    with np.errstate(over="ignore", invalid="ignore"):  # the next line refuses what is not finite
         found = process(view.explain(table, how, keys), how, keys)
     if not np.isfinite([found.min(), found.max()]).all():
         raise InputError(
@@ -146,7 +144,7 @@ def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
 
 
 def refusal(model: Model, how: FeatureExplanation) -> str | None:
-    """Why this model can't be explained so, or None if it can; what a network does is only seen when it is asked."""
+    """Return why this model can't be explained so, or None. Networks are checked only when they run."""
     if model.task == "regression" and how.output is not None:
         return "a predicted value has neither probability nor logit: leave output out"
     try:
@@ -157,7 +155,7 @@ def refusal(model: Model, how: FeatureExplanation) -> str | None:
 
 
 def find_view(model: Model, how: FeatureExplanation) -> View:
-    """The way to differentiate a model; an error says what would work where there is none."""
+    """Find the way to differentiate a model, or raise an error that names what works."""
     view = _view(_unaligned(model.predict), model.name)
     if isinstance(view, LinearView):
         if view.link == "scores" and how.explains == "probability":
@@ -167,7 +165,7 @@ def find_view(model: Model, how: FeatureExplanation) -> View:
         view = view.without_softmax()
         if view is None:
             raise InputError(
-                f"{model.name} gives probabilities, and its logits can't be told: pass the network before its softmax, with "
+                f"{model.name} gives probabilities, and its logits are not available: pass the network before its softmax, with "
                 'outputs="logits"'
             )
     return view  # type: ignore[no-any-return]
@@ -194,14 +192,14 @@ def _view(predict: Any, name: str) -> Any:
             except ImportError:
                 raise MissingExtraError("explanations of networks", "torch") from None
             return network_view(last)
-        raise InputError(f"leakscope knows no gradients of {name}: explanations by features need {WORKS}")
+        raise InputError(f"leakscope knows no gradients of {name}: feature explanations need {WORKS}")
     if _is_linear(predict):
         return encoded_view(predict.coefficients, predict.intercept, classification=predict.classification)
-    raise InputError(f"{name} is a function that can't be differentiated: explanations by features need {WORKS}")
+    raise InputError(f"{name} is a function that can't be differentiated: feature explanations need {WORKS}")
 
 
 def _is_linear(predict: Any) -> bool:
-    """Whether this is a linear model that a defense has put in the place of another, on records as it encodes them."""
+    """Whether this is a linear model by which a defense has replaced another one, on records that it encodes."""
     from leakscope.models.encoding import LinearOutputs
 
     return isinstance(predict, LinearOutputs)
@@ -222,7 +220,7 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _before_last_step(estimator: Any, table: Any) -> Any:
-    """Records as the last step of a pipeline, or of pipelines within each other, sees them."""
+    """Inputs of the last step of a pipeline, or of nested pipelines."""
     estimator = _unwrapped(estimator)
     if not getattr(estimator, "steps", None):
         return table
@@ -230,7 +228,7 @@ def _before_last_step(estimator: Any, table: Any) -> Any:
 
 
 def explained_columns(model: Model, X: Any) -> Any:
-    """Records as the explained model sees them."""
+    """Return the inputs of the explained model."""
     predict = _unaligned(model.predict)
     if _is_linear(predict):
         return predict.encoding(X)
@@ -247,7 +245,7 @@ def explained_columns(model: Model, X: Any) -> Any:
 
 
 def explained_records(model: Model, X: Any) -> NDArray[Any]:
-    """The numbers whose influence is explained, one row per record."""
+    """Return the numbers whose influence is explained, one row per record."""
     return _numbers(explained_columns(model, X), model.name)
 
 
@@ -255,23 +253,25 @@ def _array(X: Any, name: str) -> NDArray[Any]:
     try:
         return as_matrix(X.toarray() if hasattr(X, "toarray") else X)
     except Exception as error:
-        raise InputError(f"{name} takes a table of records, and these are none ({describe(error)})") from cause(error)
+        raise InputError(f"{name} needs a table of records ({describe(error)}): pass one row per record") from cause(
+            error
+        )
 
 
 def _numbers(X: Any, name: str) -> NDArray[Any]:
     table = _array(X, name)
     if table.dtype.kind not in "biuf":
-        raise InputError(f"{name} takes numbers, not {table.dtype}: encode the columns of X first")
+        raise InputError(f"{name} needs numbers, not {table.dtype}: encode the columns of X first")
     if not len(table):
         raise InputError("X has no records to explain: pass one or more")
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
-# --- what is done to an explanation before it is handed out -------------------------------------------------------------
+# --- post-processing of a released explanation ------------------------------------------------------------------------
 
 
 def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Values:
-    """Add noise, normalise, keep the largest values, and round, each where it is asked for.
+    """Add noise, normalise, keep the largest values, and round, as set.
 
     Examples
     --------
@@ -280,7 +280,9 @@ def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) ->
     """
     flat = found.reshape(len(found), -1)
     if how.noise:
-        flat = flat + how.noise * draw(keys, flat.shape[1:], how.seed, stream=1)  # apart from the noise of SmoothGrad
+        flat = flat + how.noise * draw(
+            keys, flat.shape[1:], how.seed, stream=1
+        )  # independent of the noise of SmoothGrad
     if how.normalised:
         size = np.abs(flat).sum(axis=1, keepdims=True)
         flat = flat / np.where(size == 0, 1.0, size)
@@ -297,7 +299,7 @@ def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) ->
 
 
 def _significant(values: Values, digits: int) -> Values:
-    """Round to so many significant digits."""
+    """Round to a number of significant digits."""
     size = np.abs(values)
     with np.errstate(divide="ignore"):
         places = digits - 1 - np.floor(np.log10(np.where(size == 0, 1.0, size)))

@@ -1,34 +1,34 @@
-r"""How well an explanation says what the model does: deletion, insertion and infidelity, of explanations as they are released.
+r"""Faithfulness of released feature explanations to the model: deletion, insertion and infidelity.
 
 An explanation is read as one contribution :math:`a_i` of each feature to the output F of the predicted class. Methods that
-give contributions are taken as they are. Derivatives (``gradient``, ``smoothgrad``) are multiplied by :math:`x_i - b_i`, b
-the baseline: whoever gets an explanation of their own record can do the same. All of it happens after rounding, noise, and
-whatever else is done to an explanation before it is handed out.
+give contributions are used unchanged. Derivatives (``gradient``, ``smoothgrad``) are multiplied by :math:`x_i - b_i`, b
+the baseline: anyone with an explanation of their own record can do the same. Faithfulness is measured after rounding,
+noise and all other post-processing.
 
 With :math:`x_S` the record whose features outside of S are set to the baseline, and features in the order of falling
 :math:`a_i`, equal ones at random:
 
 =============== ======================================================================================================
-``insertion``   area under :math:`k/d \mapsto F(x_S)`, S the first k features: high if the explanation is right
-``deletion``    area under :math:`k/d \mapsto F(x_S)`, S all but the first k features: low if it is right
+``insertion``   area under :math:`k/d \mapsto F(x_S)`, S the first k features: high for a faithful explanation
+``deletion``    area under :math:`k/d \mapsto F(x_S)`, S all but the first k features: low for a faithful one
 ``order``       (insertion − deletion) / scale
 ``infidelity``  :math:`E_I (\sum_{i\in I} a_i - F(x) + F(x_{\bar I}))^2` over random sets I of features
 ``unexplained`` the same for :math:`\beta a`, each record with its best :math:`\beta`, as a share of :math:`E_I (F(x) - F(x_{\bar I}))^2`
 =============== ======================================================================================================
 
-[Petsiuk et al. 2018 for deletion and insertion; Yeh et al. 2019, Definition 2.1 for infidelity and β]. The order is by signed
-values: a feature that speaks against the class comes last, which for an additive F is the order of the largest area.
+[Petsiuk et al. 2018 for deletion and insertion; Yeh et al. 2019, Definition 2.1 for infidelity and β]. The order is by
+signed values: a feature with evidence against the class comes last, which for an additive F gives the largest area.
 
-In a random order the sets that deletion and insertion keep have the same law, so ``order`` is 0 on average: it says how much
-better than a random order an explanation is. The scale is 1 for probabilities, so that 1 is the best there can be, and
-otherwise the standard deviation of F over the records. Deletion, insertion and order look at the model's probability for
-every method, and so can be compared. Infidelity looks at the output that the method explains, in its units squared; it
-depends on the size of the values, and normalised or rounded explanations do badly at it. ``unexplained`` does not, and has
-no unit: 0 is best, 1 is no better than no explanation.
+In a random order, the sets that deletion and insertion keep have the same distribution, so that ``order`` is 0 on average:
+it measures how much better than a random order an explanation is. The scale is 1 for probabilities, so that 1 is the
+maximum, and otherwise the standard deviation of F over the records. Deletion, insertion and order use the model's
+probability for every method and are therefore comparable. Infidelity uses the output that the method explains, in its units
+squared. It depends on the size of the values, so that normalised or rounded explanations score badly. ``unexplained`` does
+not, and has no unit: 0 is best, 1 is no better than no explanation.
 
-I holds each feature with a probability that is drawn anew from [0, 1] for each set, so that every number of features is as
-likely. The sets are the same for all explanations, and so are the records: two explanations are compared pairwise. Values
-equal those of ``captum.metrics.infidelity``, which would run the network again for each explanation.
+I contains each feature with a probability that is drawn from [0, 1] for each set, so that all numbers of features are
+equally likely. Sets and records are the same for all explanations, so that comparisons are paired. Values equal those of
+``captum.metrics.infidelity``, which would run the network again for each explanation.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from leakscope.releases.feature_explanations.settings import LARGEST, FeatureExp
 
 Function = Callable[[NDArray[Any]], Floats]
 DERIVATIVES = ("gradient", "smoothgrad")
-#: Numbers that go through the model at a time.
+#: Numbers that the model gets at a time.
 NUMBERS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """How well an explanation says what the model does; the module has the definitions."""
+    """Faithfulness of an explanation; the module has the definitions."""
 
     order: Estimate
     deletion: Estimate
@@ -91,7 +91,7 @@ class RecordScores:
         return (self.insertion - self.deletion) / self.scale
 
     def summary(self, confidence: float = 0.95) -> Faithfulness:
-        """Means over the records."""
+        """Return the means over the records."""
         order, deletion, insertion, infidelity = (
             intervals.mean(values, confidence)
             for values in (self.order, self.deletion, self.insertion, self.infidelity)
@@ -113,7 +113,7 @@ def measure_faithfulness(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Faithfulness]:
-    """Measure how well explanations say what the model does [Petsiuk et al. 2018; Yeh et al. 2019, Definition 2.1].
+    """Measure the faithfulness of explanations to the model [Petsiuk et al. 2018; Yeh et al. 2019, Definition 2.1].
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def measure_faithfulness(
     X
         Held-out records; ``records`` of them are drawn.
     explanations
-        Explanations or their names; what is measured is what is released, after rounding and the like.
+        Explanations or their names; they are measured as released, after rounding and other post-processing.
     baseline
-        What a feature is set to when it is removed.
+        Value of a removed feature.
     steps, samples
         Points of the curves, and sets of features of the infidelity.
 
@@ -168,7 +168,7 @@ class Bench:
             check_count(name, number, least=2)
         check_number("baseline", baseline, -LARGEST, LARGEST)
         if len(X) < 2:
-            raise InputError(f"faithfulness needs two held-out records or more, not {len(X)}")
+            raise InputError(f"faithfulness needs at least two held-out records, not {len(X)}: pass more")
         rng = np.random.default_rng(seed)
         self.model, self.baseline = model, float(baseline)
         self.drawn = take_rows(X, np.sort(rng.permutation(len(X))[:records]))
@@ -183,17 +183,17 @@ class Bench:
             row[:] = np.packbits(rng.random((samples, features), dtype=np.float32) < share, axis=1)
         self.shown: Output = "logit" if refusal(model, FeatureExplanation("gradient")) else "probability"
         self.code = output_of(model, self.shown)(self.columns).argmax(axis=1)
-        self._answers: dict[Output, _Answers] = {}
+        self._answers: dict[Output, _ExplainedOutput] = {}
         bounded = model.task == "classification" and self.shown == "probability"
         self.scale = 1.0 if bounded else float(np.std(self._told(self.shown).whole)) or 1.0
 
     def explain(self, how: FeatureExplanation) -> Floats:
-        """Contributions of the features to the output, as anyone reads them out of the explanation."""
+        """Return the contributions of the features to the output that the explanation states."""
         values = explain_model(self.model, self.drawn, how).reshape(self.flat.shape).astype(np.float64)
         return values * (self.flat - self.baseline) if how.method in DERIVATIVES else values
 
     def score(self, contributions: Floats, explains: Output) -> RecordScores:
-        """The figures of an explanation of these records, given by the contributions of their features."""
+        """Return the figures of an explanation of these records, given by the contributions of their features."""
         deletion, insertion = self._areas(contributions)
         changes = self._told(explains).changes
         said = np.empty_like(changes)
@@ -205,7 +205,7 @@ class Bench:
         return RecordScores(deletion, insertion, infidelity, np.maximum(left, 0.0), change, self.scale)
 
     def _areas(self, contributions: Floats) -> tuple[Floats, Floats]:
-        """Areas under the output while features go, and while they come."""
+        """Areas under the output while features are removed, and while they are added."""
         order = np.lexsort((self.ties, -contributions), axis=-1)
         place = np.empty_like(order)
         np.put_along_axis(place, order, np.arange(order.shape[1])[None], axis=1)
@@ -220,8 +220,8 @@ class Bench:
         deletion = np.trapezoid(np.hstack([whole, going, empty]), share, axis=1)
         return deletion, np.trapezoid(np.hstack([empty, coming, whole]), share, axis=1)
 
-    def _told(self, output: Output) -> _Answers:
-        """What the model says of these records, with all features, with none, and without each random set."""
+    def _told(self, output: Output) -> _ExplainedOutput:
+        """Outputs for these records with all features, with none, and without each random set."""
         if output not in self._answers:
             function = output_of(self.model, output)
             rows = np.arange(len(self.flat))
@@ -230,7 +230,7 @@ class Bench:
             changes = np.empty(self.packed.shape[:2])
             for part, sets in self._sets():
                 changes[part] = whole[part, None] - self._evaluate(function, ~sets, part)
-            self._answers[output] = _Answers(function, whole, empty, changes)
+            self._answers[output] = _ExplainedOutput(function, whole, empty, changes)
         return self._answers[output]
 
     def _evaluate(self, function: Function, kept: NDArray[np.bool_], rows: slice) -> Floats:
@@ -251,8 +251,8 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class _Answers:
-    """One output: its function, its value for the class of each record, that at the baseline, and what each set changes."""
+class _ExplainedOutput:
+    """One output: its function, its value for the class of each record and at the baseline, and the change by each set."""
 
     function: Function
     whole: Floats
@@ -261,7 +261,7 @@ class _Answers:
 
 
 def output_of(model: Model, output: Output) -> Function:
-    """The outputs that explanations of a model explain, as a function of the columns that are explained.
+    """Return the outputs that explanations of a model explain, as a function of the columns that are explained.
 
     Examples
     --------
@@ -289,9 +289,9 @@ def output_of(model: Model, output: Output) -> Function:
 
 
 def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
-    """About ``steps`` + 1 numbers of features from 0 to all, and with each number the rest of all.
+    """Return about ``steps`` + 1 numbers of features from 0 to all, and with each number its complement.
 
-    Without the second, a random order would not be exactly as good when features go as when they come.
+    With the complements, a random order is exactly as good for deletion as for insertion.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
 
 
 def ratio(above: Floats, below: Floats, confidence: float = 0.95) -> Estimate:
-    """Ratio of two means over the same records, with the interval of the delta method.
+    """Return the ratio of two means over the same records, with the interval of the delta method.
 
     Examples
     --------

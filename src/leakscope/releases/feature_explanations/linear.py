@@ -1,4 +1,4 @@
-"""Linear and logistic models of scikit-learn: all explanations in closed form, without torch."""
+"""Feature explanations of scikit-learn's linear and logistic models, in closed form and without torch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from leakscope.releases.feature_explanations.noise import NOISE, draw
 from leakscope.releases.feature_explanations.settings import FeatureExplanation
 
 Link = Literal["softmax", "sigmoid", "scores", "values"]
-#: Of a rule of Gauss and Legendre at most: those of more take long to compute, and gain little.
+#: Largest number of points of a Gauss-Legendre rule: rules with more are slow to compute and gain little.
 POINTS = 128
-#: By how much integrated gradients may miss the change of a probability: as a share of it, and by rounding.
+#: Largest error of integrated gradients against the change of a probability: relative, and by rounding.
 INCOMPLETE, ROUNDING = 1e-3, 1e-9
-#: Steps are multiplied up to this for records that need them.
+#: Largest factor by which steps are multiplied for records that need more.
 MOST_STEPS = 20_000
 
 _SOFTMAX = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
@@ -36,14 +36,14 @@ _VALUES = (
 
 @dataclass(frozen=True)
 class LinearView:
-    """One linear score per class; what is explained is the score of the predicted class, or its probability.
+    """A model with one linear score per class. The score or the probability of the predicted class is explained.
 
     Parameters
     ----------
     weights, bias
-        (outputs, features) and (outputs,). Of a model with one score for two classes: minus that, and that.
+        (outputs, features) and (outputs,). For a model with one score for two classes: its negative, and the score.
     link
-        How probabilities come from scores: by ``softmax`` or ``sigmoid``; ``scores`` has none; ``values`` is regression.
+        Function from scores to probabilities: ``softmax`` or ``sigmoid``; ``scores`` has none; ``values`` is regression.
     """
 
     weights: Floats
@@ -51,7 +51,7 @@ class LinearView:
     link: Link
 
     def explain(self, X: Floats, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Floats:
-        """Explanations of records, one row each; ``keys`` seed the noise of each."""
+        """Return the explanations of records, one row each; ``keys`` seed the noise of each."""
         scores: Floats = X @ self.weights.T + self.bias
         code = scores.argmax(axis=1)
         weights: Floats = self.weights[code]
@@ -73,7 +73,7 @@ class LinearView:
         return gradient * X if how.method == "gradient_x_input" else gradient
 
     def probabilities(self, scores: Floats) -> Floats:
-        """Probabilities of the classes, along the last axis."""
+        """Return the probabilities of the classes, along the last axis."""
         if self.link == "sigmoid":
             return to_probabilities(scores[..., 1:].reshape(-1, 1), "logits").reshape(scores.shape)
         return to_probabilities(scores.reshape(-1, scores.shape[-1]), "logits").reshape(scores.shape)
@@ -91,7 +91,7 @@ class LinearView:
     def _smooth(
         self, scores: Floats, code: NDArray[np.intp], how: FeatureExplanation, keys: NDArray[np.uint64]
     ) -> Floats:
-        """The mean over the noise of the slopes by the scores, which the weights turn into one by the features."""
+        """Mean over the noise of the derivatives by the scores, which the weights convert to derivatives by the features."""
         features = self.weights.shape[1]
         found = np.empty((len(scores), features))
         step = max(1, NOISE // (how.samples * features))
@@ -105,8 +105,8 @@ class LinearView:
     def _integrate(self, X: Floats, scores: Floats, code: NDArray[np.intp], how: FeatureExplanation) -> Floats:
         r"""Slopes by the scores, integrated along the path.
 
-        Of the sigmoid the integral is :math:`(p(x) - p(b))/(z(x) - z(b))` times the weights; of the softmax it is taken by
-        quadrature, since several scores move at once.
+        For the sigmoid, the integral is :math:`(p(x) - p(b))/(z(x) - z(b))` times the weights; for the softmax it is
+        computed by quadrature, since several scores change at once.
         """
         start = np.full((1, X.shape[1]), how.baseline) @ self.weights.T + self.bias
         if self.link == "sigmoid":
@@ -124,8 +124,8 @@ class LinearView:
             todo, steps = todo[~(missed <= INCOMPLETE * np.abs(gain) + ROUNDING)], 4 * steps
             if len(todo) and steps > MOST_STEPS:
                 raise InputError(
-                    f"integrated gradients with {steps // 4} steps miss the change of the probability for {len(todo)} records: "
-                    "rescale the records, or take integrated_gradients:output=logit"
+                    f"integrated gradients with {steps // 4} steps do not add up to the change of the probability for {len(todo)} records: "
+                    "rescale the records, or use integrated_gradients:output=logit"
                 )
         return (total @ self.weights) * (X - how.baseline)
 
@@ -139,7 +139,7 @@ class LinearView:
 
 @cache
 def quadrature(steps: int) -> tuple[Floats, Floats]:
-    """Gauss-Legendre points and weights on [0, 1]; more than `POINTS` are those of several pieces, one after the other."""
+    """Return Gauss-Legendre points and weights on [0, 1]; more than `POINTS` are split into several pieces."""
     pieces = -(-steps // POINTS)
     nodes, weights = np.polynomial.legendre.leggauss(-(-steps // pieces))
     starts = np.repeat(np.arange(pieces), len(nodes))
@@ -147,7 +147,7 @@ def quadrature(steps: int) -> tuple[Floats, Floats]:
 
 
 def linear_view(estimator: Any) -> LinearView | None:
-    """The view of a fitted linear or logistic estimator, or None if it is something else."""
+    """Return the view of a fitted linear or logistic estimator, or None if it is something else."""
     name = type(estimator).__name__
     if type(estimator).__module__.split(".")[0] != "sklearn" or not hasattr(estimator, "coef_"):
         return None
@@ -158,7 +158,7 @@ def linear_view(estimator: Any) -> LinearView | None:
         return LinearView(weights, bias, "values") if len(weights) == 1 else None
     per_class = name in _SOFTMAX and "ovr" in str(getattr(estimator, "multi_class", ""))
     if len(weights) > 1 and (per_class or getattr(estimator, "solver", "") == "liblinear"):
-        return None  # one logistic model per class, whose probabilities are then made to add up to 1
+        return None  # one logistic model per class, with normalised probabilities
     if name in _SOFTMAX or (name == "SGDClassifier" and estimator.loss == "log_loss" and len(weights) == 1):
         return encoded_view(weights.T, bias, classification=True)
     if name not in _SCORES or hasattr(estimator, "predict_proba"):
@@ -167,7 +167,7 @@ def linear_view(estimator: Any) -> LinearView | None:
 
 
 def encoded_view(coefficients: Floats, intercept: Floats, *, classification: bool) -> LinearView:
-    """The view of a linear model by its coefficients (features, outputs) and intercept (outputs,).
+    """Return the view of a linear model by its coefficients (features, outputs) and intercept (outputs,).
 
     Examples
     --------

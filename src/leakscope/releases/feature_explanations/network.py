@@ -1,6 +1,6 @@
-"""Networks: explanations by derivatives, in batches, with bounded memory. Needs torch.
+"""Feature explanations of networks by derivatives, in batches with bounded memory. Needs torch.
 
-Parameters are held fixed, so that a backward pass costs no more than the derivative by the records does.
+Parameters are held fixed, so that a backward pass computes only the derivative by the records.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from leakscope.releases.feature_explanations.noise import mixed
 from leakscope.releases.feature_explanations.rules import EpsilonRule, Reference, RescaleRule, stabilised
 from leakscope.releases.feature_explanations.settings import LAYERWISE, FeatureExplanation
 
-#: Rows of a pass at most, and numbers that all of them may keep for the way back.
+#: Largest number of rows of a pass, and of numbers that all of them keep for the backward pass.
 ROWS, NUMBERS = 8192, 1 << 23
-#: By how much the sum of an explanation may miss the change of the output, as a share of the largest number in it.
+#: Largest error of the sum of an explanation against the change of the output, relative to the largest number in it.
 INCOMPLETE = 1e-3
-#: Pieces of the path of integrated gradients that are still wrong, per record on average, at which it is given up.
+#: Inaccurate pieces of the path of integrated gradients, per record on average, at which the method fails.
 MOST_PIECES = 256
 #: How often a piece of the path of integrated gradients is halved.
 HALVINGS = 40
@@ -36,18 +36,18 @@ HALVINGS = 40
 
 @dataclass(frozen=True)
 class NetworkView:
-    """A torch module, and how a class's probability or logit is read from its outputs, ``"values"`` for regression."""
+    """A torch module, and how its outputs give the probability or logit of a class; ``"values"`` for regression."""
 
     module: Any
     outputs_are: Outputs | str
 
     def explain(self, X: NDArray[Any], how: FeatureExplanation, keys: NDArray[np.uint64]) -> NDArray[Any]:
-        """Explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
+        """Return the explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
         with evaluation_mode(self.module), torch.enable_grad():
-            return _Work(self, how, X[:1]).run(X, keys)
+            return _MethodRun(self, how, X[:1]).run(X, keys)
 
     def head(self, raw: Any, how: FeatureExplanation) -> Any:
-        """What may be explained: one column per class."""
+        """Return the outputs that can be explained: one column per class."""
         raw = raw.reshape(len(raw), -1)
         if self.outputs_are == "values":
             if raw.shape[1] != 1:
@@ -62,7 +62,7 @@ class NetworkView:
         return torch.cat([1 - shown, shown], dim=1) if single else shown
 
     def without_softmax(self) -> NetworkView | None:
-        """The view of the network before its last softmax or sigmoid; None if that can't be taken off."""
+        """Return the view of the network before its last softmax or sigmoid; None if it can't be removed."""
         if self.outputs_are in ("logits", "values"):
             return self
         last = self.module[-1] if isinstance(self.module, torch.nn.Sequential) and len(self.module) else None
@@ -71,7 +71,7 @@ class NetworkView:
         return None
 
 
-class _Work:
+class _MethodRun:
     """One explanation method on one network."""
 
     def __init__(self, view: NetworkView, how: FeatureExplanation, first: NDArray[Any]) -> None:
@@ -81,19 +81,19 @@ class _Work:
         self.dtype, self.device = parameter.dtype, parameter.device
         if self.dtype not in (torch.float16, torch.float32, torch.float64):
             kind = str(self.dtype).removeprefix("torch.")
-            raise InputError(f"the network computes in {kind}: convert it by its float() before it is explained")
+            raise InputError(f"the network computes in {kind}: convert it with float() first")
         self.scripted = any(isinstance(part, torch.jit.ScriptModule) for part in view.module.modules())
         if self.scripted and how.method in LAYERWISE:
             raise InputError(
-                f"{how.method} can't see into TorchScript, which this network is: pass the module before scripting or tracing, "
-                "or take gradient, integrated_gradients or smoothgrad"
+                f"{how.method} can't be computed for TorchScript modules: pass the module before scripting or tracing, "
+                "or use gradient, integrated_gradients or smoothgrad"
             )
         self.writes = True
         self.baseline = torch.full_like(self.tensor(first), how.baseline)
         self.rows = self._probe(self.tensor(first))
 
     def _probe(self, first: Any) -> int:
-        """Rows of a pass, by the numbers that one of a record keeps; and whether the network writes into its input."""
+        """Rows of a pass, from the numbers that one record needs; and whether the network modifies its input."""
         fixed, kept = {part.data_ptr() for part in self.state.values()}, 0
 
         def count(part: Any) -> Any:
@@ -108,7 +108,7 @@ class _Work:
         again = self._call(first.detach().clone())
         if isinstance(answer, torch.Tensor) and not torch.allclose(answer, again, rtol=1e-3, equal_nan=True):
             raise InputError(
-                "the network answers differently when it is asked about one record twice: look for dropout or noise that stays on "
+                "the network gives different outputs for the same record: look for dropout or noise that is active "
                 "in evaluation mode"
             )
         return int(np.clip(NUMBERS // max(kept, first.numel(), 1), 1, ROWS))
@@ -126,7 +126,7 @@ class _Work:
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy()).to(device=self.device, dtype=self.dtype)
 
     def outputs(self, x: Any) -> Any:
-        """What may be explained of each record, one column per class."""
+        """Outputs that can be explained, one column per class."""
         raw = self._call(x.clone() if self.writes else x)
         if not isinstance(raw, torch.Tensor):
             raise InputError(f"the network returns a {type(raw).__name__}: wrap it in a module that returns one tensor")
@@ -144,11 +144,11 @@ class _Work:
         except Exception as error:
             if any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.view.module.modules()):
                 raise InputError(
-                    "the network looks its records up in a table (Embedding), and whole numbers have no gradients: explain "
-                    "the part of the network that comes after it"
+                    "the network starts with an Embedding, and whole numbers have no gradients: explain "
+                    "the part of the network after it"
                 ) from cause(error)
             raise InputError(
-                f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)}): pass records of the shape that it takes"
+                f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)}): pass records of the shape that it expects"
             ) from cause(error)
 
     def slope(self, x: Any, code: Any = None) -> Any:
@@ -164,8 +164,7 @@ class _Work:
             raise InputError(f"the network can't be differentiated: {describe(error)}") from cause(error)
         if found is None:
             raise InputError(
-                "the network's output does not depend on the records by a differentiable way: look for detach, rounding or "
-                "comparisons in it"
+                "the network's output has no derivative by the records: look for detach, rounding or comparisons in it"
             )
         return found
 
@@ -192,7 +191,7 @@ class _Work:
         return total.div_(samples)
 
     def _noise(self, generators: list[Any], draws: int, x: Any) -> Any:
-        """So many draws for each record, by its own generator."""
+        """A number of draws for each record, by its own generator."""
         drawn = torch.empty(len(generators), draws, *x.shape[1:], dtype=self.dtype)
         for row, generator in zip(drawn, generators, strict=True):
             row.normal_(0.0, self.how.sigma, generator=generator)
@@ -210,9 +209,9 @@ class _Work:
         return found
 
     def _refine(self, x: Any, code: Any, scale: Any) -> Any:
-        """The integral piece by piece; those that miss their part of the change of the output are halved, and so on.
+        """Integrate piece by piece, and halve the pieces that do not add up to the change of the output.
 
-        So the points go to where the slope jumps, as that of a network with relu does.
+        Points then concentrate where the slope jumps, as it does in a network with ReLU.
         """
         found, rows = torch.zeros_like(x), torch.arange(len(x), device=x.device)
         ends = torch.tensor([[0.0, 1.0]]).to(x).expand(len(x), 2)
@@ -230,8 +229,8 @@ class _Work:
             if len(rows) > MOST_PIECES * len(x):
                 break
         raise InputError(
-            f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of the larger output, for some records, however "
-            "many steps they take: the output jumps along the path, or is too coarsely rounded, so take gradient, another baseline, "
+            f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of the larger output for some records, with any "
+            "number of steps: the output jumps along the path or is rounded too coarsely, so use gradient, another baseline, "
             "or the network in float64 (its double())"
         )
 
@@ -280,14 +279,14 @@ class _Work:
         missed = float(incompleteness(found, own.detach()[:, 0], at_start[0, code[:, 0]])[0].max())
         if missed > INCOMPLETE:
             raise InputError(
-                f"deeplift misses the change of the output by {missed:.2g} of the larger output: the network does something that the rescale "
-                "rule can't see, so take gradient, integrated_gradients or smoothgrad"
+                f"deeplift misses the change of the output by {missed:.2g} of the larger output: the rescale rule does not apply "
+                "to this network, so use gradient, integrated_gradients or smoothgrad"
             )
         return found
 
     @cached_property
     def at_baseline(self) -> tuple[Any, Reference]:
-        """Outputs at the baseline, and what DeepLIFT notes on the way."""
+        """Outputs and intermediate values of DeepLIFT at the baseline."""
         baseline = self.baseline.detach().requires_grad_()
         with RescaleRule(baseline) as rules:
             shown = self.outputs(baseline)
@@ -295,15 +294,14 @@ class _Work:
 
 
 def predicted(shown: Any) -> Any:
-    """The class of the largest output of each record, as a column."""
+    """Return the class of the largest output of each record, as a column."""
     return shown.detach().argmax(dim=1, keepdim=True)
 
 
 def incompleteness(found: Any, at_end: Any, at_start: Any) -> tuple[Any, Any]:
-    """By how much the sum of each explanation misses the change of the output, as a share of a scale; and that scale.
+    """Return the relative error of the sum of each explanation against the change of the output, and its scale.
 
-    That is the largest of both outputs and, where they alone would not do, of the sum of absolute values of the
-    explanation: its rounding is in it.
+    The scale is the largest of both outputs and of the sum of absolute values of the explanation, which bounds rounding.
     """
     flat, scale = found.flatten(1), torch.maximum(at_end.abs(), at_start.abs())
     missed = (flat.sum(dim=1) - (at_end - at_start)).abs()
@@ -314,7 +312,7 @@ def incompleteness(found: Any, at_end: Any, at_start: Any) -> tuple[Any, Any]:
 
 
 def parts(count: int, size: int) -> Iterator[slice]:
-    """Cut so many things into parts of a size at most.
+    """Split a number of items into parts of limited size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Noise that a record's own values seed: the same record always gets the same."""
+"""Noise whose seed is the record's own values, so that equal records get equal noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOISE = 1 << 22
 
 
 def draw(keys: NDArray[np.uint64], shape: tuple[int, ...], seed: int, stream: int = 0) -> NDArray[np.float32]:
-    """Standard normal numbers of a shape for each record, given by a hash of it.
+    """Draw standard normal numbers of a shape for each record, given by its hash.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def draw(keys: NDArray[np.uint64], shape: tuple[int, ...], seed: int, stream: in
 
 
 def mixed(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """Hashes of records and the seed as one number each, whose last 32 bits depend on all of both."""
+    """Combine each record's hash and the seed into one number whose last 32 bits depend on all bits of both."""
     start = np.random.SeedSequence(seed).generate_state(1, np.uint64)
     found = (keys ^ start) * np.uint64(0x9E3779B97F4A7C15)
     return found ^ (found >> np.uint64(32))

@@ -1,7 +1,7 @@
-r"""LRP and DeepLIFT as back-propagation in which every activation has another slope.
+r"""LRP and DeepLIFT as back-propagation with modified slopes of the activations.
 
-For an activation :math:`a = f(z)` let :math:`m(z)` stand in the place of :math:`f'(z)` in the chain rule, everything else
-being linear. Then
+For an activation :math:`a = f(z)` let :math:`m(z)` replace :math:`f'(z)` in the chain rule, with everything else linear.
+Then
 
 * the ε-rule of LRP, :math:`r_i = \sum_j \frac{a_i w_{ij}}{z_j + \varepsilon\,\mathrm{sign}(z_j)} r_j` with
   :math:`z_j = \sum_i a_i w_{ij} + b_j`, is :math:`x_i` times that derivative, with
@@ -9,14 +9,15 @@ being linear. Then
 * the rescale rule of DeepLIFT is :math:`x_i - \bar x_i` times it, with
   :math:`m = (f(z) - f(\bar z))/(z - \bar z)`, and :math:`f'(z)` where the two are equal
 
-[shokri2019, appendix C; Ancona et al. 2018, Propositions 1 and 2]. As printed there the ε-rule counts the bias once for
-every neuron that feeds into j; it is added once.
+[shokri2019, appendix C; Ancona et al. 2018, Propositions 1 and 2]. As printed there, the ε-rule counts the bias once
+for every neuron that feeds into j; here it is added once.
 
-Of a maximum, LRP follows the winner. DeepLIFT gives the difference of two maxima to the winner at the record as far as it
-lies above that at the baseline, and otherwise to the winner at the baseline. Both shares then lie in [0, 1].
+At a maximum, LRP follows the largest input. DeepLIFT assigns the difference of two maxima to the largest input at the
+record as far as it exceeds that at the baseline, and otherwise to the largest input at the baseline. Both shares are then
+in [0, 1].
 
-Every torch function that a network calls is seen here, whether it stands in a module or in plain code. One that is neither
-linear nor an activation is refused by name; so is a tensor that comes from code into which nothing can be seen.
+Every torch function that a network calls is intercepted, in modules and in plain code. A function that is neither linear
+nor an activation raises an error with its name; so does a tensor from code that can't be intercepted.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ LINEAR = _names(
 #: Linear as long as one factor does not depend on the record.
 PRODUCTS = _names("addmm baddbmm bmm einsum imul matmul mm mul multiply rmatmul rmul")
 QUOTIENTS = _names("div divide itruediv true_divide truediv")
-#: What says something about a tensor and gives no tensor that depends on it.
+#: Functions that return properties of a tensor, and no tensor that depends on it.
 QUESTIONS = _names("detach dim dtype is_floating_point len numel requires_grad shape size")
 SMALLEST_DIFFERENCE = 1e-6
 
 
 class _Slope(torch.autograd.Function):  # type: ignore[misc]
-    """The value of an activation, with a slope of our choice."""
+    """The value of an activation, with a given slope."""
 
     @staticmethod
     def forward(ctx: Any, z: Any, call: Any, rule: Any) -> Any:
@@ -72,7 +73,7 @@ class _Slope(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Maximum(torch.autograd.Function):  # type: ignore[misc]
-    """Maxima over windows in the last axes, whose gradient goes to given places of these axes, times given shares."""
+    """Maxima over windows in the last axes, whose gradient goes to given positions, times given shares."""
 
     @staticmethod
     def forward(ctx: Any, z: Any, call: Any, rule: Any, axes: int) -> Any:
@@ -90,7 +91,7 @@ class _Maximum(torch.autograd.Function):  # type: ignore[misc]
 
 
 class Rules(TorchFunctionMode):  # type: ignore[misc]
-    """While active, activations have the slopes of a method; ``record`` is the tensor that the network gets."""
+    """While active, activations have the slopes of a method; ``record`` is the input tensor of the network."""
 
     method: str
     activations: frozenset[str]
@@ -98,14 +99,14 @@ class Rules(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, record: Any) -> None:
         super().__init__()
         self.record = record
-        self.made: set[Any] = set()  # how every tensor came about that a function seen here gave
+        self.made: set[Any] = set()  # grad_fn of every tensor that an intercepted function returned
 
     def slope(self, z: Any, value: Any, call: Any) -> Any:
-        """What stands in the place of the derivative of an activation at z."""
+        """Return the replacement of the derivative of an activation at z."""
         raise NotImplementedError
 
     def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:
-        """Places in z to which the gradient of a maximum goes, and how much of it."""
+        """Return the positions in z to which the gradient of a maximum goes, and their shares."""
         raise NotImplementedError
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -129,7 +130,7 @@ class Rules(TorchFunctionMode):  # type: ignore[misc]
 
     def _refuse(self, what: str) -> NoReturn:
         raise InputError(
-            f"{self.method} {what} uses: take gradient, integrated_gradients or smoothgrad, which work for any "
+            f"{self.method} {what} uses: use gradient, integrated_gradients or smoothgrad, which work for any "
             "differentiable model"
         )
 
@@ -171,7 +172,7 @@ Reference = list[tuple[Any, Any, Any]]
 
 
 class RescaleRule(Rules):
-    """DeepLIFT by the rescale rule; ``reference`` is what the rule noted at the baseline, None while it does so."""
+    """DeepLIFT by the rescale rule; ``reference`` holds the values at the baseline, None while they are computed."""
 
     method, activations = "deeplift", ACTIVATIONS
 
@@ -204,14 +205,14 @@ class RescaleRule(Rules):
         at, at_reference = (difference.gather(-1, where) for where in places)
         up, down = change.clamp_min(0), change.clamp_max(0)
         share = up / torch.where(up == 0, 1.0, at)
-        share[(change == 0) & (at == 0)] = 1.0  # the same winner with the same value: the derivative
+        share[(change == 0) & (at == 0)] = 1.0  # the same position with the same value: the derivative
         return [(places[0], share), (places[1], down / torch.where(down == 0, 1.0, at_reference))]
 
     def _note(self, z: Any, value: Any, place: Any) -> None:
-        self.noted.append((z.detach().clone(), value.clone(), place))  # the network may write into z later on
+        self.noted.append((z.detach().clone(), value.clone(), place))  # the network may modify z later
 
     def _next(self, z: Any) -> tuple[Any, ...]:
-        """The noted values of this call, shaped so that each stands beside the same neuron of every record."""
+        """The stored values of this call, shaped so that they match the neurons of every record."""
         assert self.steps is not None
         noted = next(self.steps, (z.new_empty(0, 0),))
         if len(noted) == 3 and noted[0].ndim == z.ndim:
@@ -221,13 +222,13 @@ class RescaleRule(Rules):
             if noted[0].shape[1:] == z.shape[1:] and repeats * len(noted[0]) == len(z):
                 return tuple(part if part is None else part.repeat(repeats, *[1] * (part.ndim - 1)) for part in noted)
         raise InputError(
-            "the network takes another way at the baseline than at the records, which deeplift can't follow: take gradient, "
+            "the network calls other functions at the baseline than at the records, which deeplift does not support: use gradient, "
             "integrated_gradients or smoothgrad"
         )
 
 
 def stabilised(z: Any, epsilon: float) -> Any:
-    """z, moved away from zero by ε."""
+    """Return z moved away from zero by ε."""
     return torch.copysign(z.new_tensor(epsilon), z).add_(z)
 
 

@@ -1,4 +1,4 @@
-"""Fully connected networks of scikit-learn, and those of our own learner, as torch modules. Needs torch."""
+"""Conversion of scikit-learn's MLPs, and of those of `learners.MLP`, to torch modules. Needs torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ACTIVATIONS = {
 
 
 def network_view(estimator: Any) -> NetworkView:
-    """The view of a fitted ``MLPClassifier`` or ``MLPRegressor``."""
+    """Return the view of a fitted ``MLPClassifier`` or ``MLPRegressor``."""
     layers = list(zip(estimator.coefs_, estimator.intercepts_, strict=True))
     module = fully_connected(layers, estimator.activation)
     kind = {"softmax": "logits", "logistic": "logits", "identity": "values"}.get(estimator.out_activation_)
@@ -30,12 +30,14 @@ def network_view(estimator: Any) -> NetworkView:
             f"a network with an output of {estimator.out_activation_} can't be explained: use squared_error"
         )
     if (outputs > 1 and kind == "values") or (estimator.out_activation_ == "logistic" and outputs > 1):
-        raise InputError("a network with several labels per record can't be explained: train one for each label")
+        raise InputError(
+            "a network with several labels per record can't be explained: train one network for each label"
+        )
     return NetworkView(module, kind)
 
 
 def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference_class: bool = False) -> Any:
-    """A module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
+    """Return a module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference
 
 
 def module_of(learner: Any, model: Any) -> Any:
-    """The torch module of a network that `learners.MLP` trained; it gives logits, or the value.
+    """Return the torch module of a network that `learners.MLP` trained; it gives logits, or the value.
 
     Examples
     --------

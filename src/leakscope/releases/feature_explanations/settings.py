@@ -1,4 +1,4 @@
-r"""Which explanation is released: the method with its settings, and what is done to it before it is handed out.
+r"""Settings of a feature explanation: the method, its parameters, and the post-processing before release.
 
 With :math:`F(x)` the model's output for the class it predicts (a probability or a logit), or its predicted value:
 
@@ -12,11 +12,11 @@ With :math:`F(x)` the model's output for the class it predicts (a probability or
 ======================== ===========================================================================================
 
 [shokri2019, section 3.1 and appendix C]. As printed there, the path of integrated gradients leads away from the baseline
-and the noise of SmoothGrad has mean k; both are slips.
+and the noise of SmoothGrad has mean k; both are errors.
 
-The class is the one predicted at x and stays fixed along a path and under noise. Noise is drawn anew for each record by a
-generator that its own values seed: the same record always gets the same answer, so that asking again averages nothing away,
-and no answer depends on which records are asked together.
+The class is the one predicted at x and stays fixed along a path and under noise. Noise is drawn for each record by a
+generator whose seed is its own values. Equal records get equal answers: repeated queries do not average the noise, and no
+answer depends on the batch.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Output = Literal["probability", "logit"]
 METHODS: tuple[Kind, ...] = get_args(Kind)
 #: Relevance and differences add up over the layers of a network, not through the softmax after them.
 LAYERWISE: tuple[Kind, ...] = ("lrp", "deeplift")
-LARGEST = 1e30  # of a setting: float32 ends not far above
+LARGEST = 1e30  # of a setting: near the limit of float32
 
 
 @dataclass(frozen=True)
 class FeatureExplanation:
-    """An explanation by features: a method, its settings, and what is done to its values.
+    """A feature explanation: a method, its settings, and its post-processing.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class FeatureExplanation:
         One of ``METHODS``; the module defines them.
     output
         What is explained of a classifier: the ``"probability"`` of the predicted class, as in the paper, or its
-        ``"logit"``. By default the probability, but for ``lrp`` and ``deeplift``, which explain the logit only. Of a model
-        with one logit for two classes, the logit of the other class is minus that.
+        ``"logit"``. By default the probability; ``lrp`` and ``deeplift`` explain the logit only. In a model with one logit
+        for two classes, the logit of the other class is its negative.
     baseline
         Value of every feature at the baseline (``integrated_gradients``, ``deeplift``).
     steps
-        Points on the path at least (``integrated_gradients``); records for which they are too few get more.
+        Smallest number of points on the path (``integrated_gradients``); records that need more get more.
     sigma, samples
         Standard deviation of the noise and number of draws (``smoothgrad``).
     epsilon
@@ -63,9 +63,9 @@ class FeatureExplanation:
     normalised
         Divide by the sum of absolute values.
     top
-        Release only so many values, those of largest magnitude; the others are 0.
+        Release only this many values of largest magnitude; the others are 0.
     decimals, digits
-        Round to so many decimal places, or to so many significant digits.
+        Round to this many decimal places, or significant digits.
     seed
         Seed of all noise.
 
@@ -95,13 +95,13 @@ class FeatureExplanation:
         for item in fields(self):
             object.__setattr__(self, item.name, _one_way(item.name, plain(getattr(self, item.name))))
         if self.method not in METHODS:
-            raise InputError(f"there is no explanation {self.method!r}: choose one of {', '.join(METHODS)}")
+            raise InputError(f"there is no explanation method {self.method!r}: choose one of {', '.join(METHODS)}")
         if self.output not in (None, *get_args(Output)):
-            raise InputError(f"output is 'probability' or 'logit', not {self.output!r}")
+            raise InputError(f"output must be 'probability' or 'logit', not {self.output!r}")
         if self.output == "probability" and self.method in LAYERWISE:
             raise InputError(f"{self.method} explains the logit: leave output out")
         if not isinstance(self.normalised, bool):
-            raise InputError(f"normalised is True or False, not {self.normalised!r}")
+            raise InputError(f"normalised must be True or False, not {self.normalised!r}")
         for name, check in _NUMBERS.items():
             if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
                 check(name, value)
@@ -115,12 +115,12 @@ class FeatureExplanation:
 
     @property
     def explains(self) -> Output:
-        """What is explained of a classifier."""
+        """The explained output of a classifier."""
         return self.output or ("logit" if self.method in LAYERWISE else "probability")
 
     @property
     def name(self) -> str:
-        """The method and every setting that is not the usual one, as `parse` reads it."""
+        """The method and every setting that is not the default, as `parse` reads it."""
         parts: list[str] = [self.method]
         for item in fields(self)[1:]:
             value = getattr(self, item.name)
@@ -133,7 +133,7 @@ class FeatureExplanation:
 
 
 def parse(name: str) -> FeatureExplanation:
-    """Read an explanation from its name, ``method:setting=value:…``; a setting that is True stands without a value.
+    """Read an explanation from its name, ``method:setting=value:…``; a setting that is True has no value.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def parse(name: str) -> FeatureExplanation:
         if setting not in known and setting not in _OF_METHODS:
             raise InputError(f"{method[:40]} has no setting {setting[:40]!r}: it has {', '.join(known)}")
         if setting in settings:
-            raise InputError(f"{setting} is set twice in {name[:80]!r}: once is enough")
+            raise InputError(f"{setting} is set twice in {name[:80]!r}: set it once")
         if not sign and setting != "normalised":
             raise InputError(f"{setting} needs a value: write {setting}=… in {name[:80]!r}")
         settings[setting] = _value(setting, text) if sign else True
@@ -156,7 +156,7 @@ def parse(name: str) -> FeatureExplanation:
 
 
 def _one_way(setting: str, value: Any) -> Any:
-    """A number written in one way: 1 and 1.0 are one setting."""
+    """A number in its canonical form: 1 and 1.0 are one setting."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and setting in ("baseline", "sigma", "epsilon", "noise") else value
 

@@ -1,4 +1,4 @@
-"""What a training record changes: models trained without it, the influence of its removal, explanations by records."""
+"""Record explanations: models trained without each record, the influence of its removal, and explanations by influence."""
 
 from leakscope.releases.record_explanations.approximate import first_order, one_step
 from leakscope.releases.record_explanations.explanation import (

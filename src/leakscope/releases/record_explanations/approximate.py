@@ -1,19 +1,20 @@
-r"""Leave-one-out logistic regression by one step from the model of all records.
+r"""Approximate leave-one-out logistic regression, by one step from the model of all records.
 
-With the letters of `leakscope.releases.record_explanations.logistic`, the residual :math:`r_i = p_i - y_i`, the curvature
-:math:`d_i = p_i(1 - p_i)`, the Hessian H of the *summed* objective of all records and :math:`h_i = a_i^\top H^{-1} a_i`,
-a Newton step from θ towards the model without record i is
+With the notation of `leakscope.releases.record_explanations.logistic`, the residual :math:`r_i = p_i - y_i`, the
+curvature :math:`d_i = p_i(1 - p_i)`, the Hessian H of the *summed* objective of all records and :math:`h_i = a_i^\top
+H^{-1} a_i`, a Newton step from θ towards the model without record i is
 
 .. math:: \theta_{-i} \approx \theta + H^{-1} a_i\, r_i \quad\text{(first order)}, \qquad
           \theta_{-i} \approx \theta + H^{-1} a_i \frac{r_i}{1 - d_i h_i} \quad\text{(one corrected step)} .
 
 The first keeps the Hessian of all records: it is the influence function of Koh and Liang (2017, Eq. 1) for a record of
-weight −1 beside the sum, or −1/n beside the mean. The second takes the record out of the Hessian too (Pregibon 1981). Koh
-and Liang go on to linearise the loss of the point, :math:`I_y(x) \approx \nabla L(y)^\top H^{-1} \nabla\ell(x)`; here
-the loss is evaluated at the moved parameters, which agrees to first order and lets the approximate models stand
-wherever the exact ones do. `leakscope.releases.record_explanations.functions` has the fully linear form, for any differentiable model.
+weight −1 in the sum of losses, or −1/n in their mean. The second removes the record from the Hessian too (Pregibon 1981).
+Koh and Liang also linearise the loss of the point, :math:`I_y(x) \approx \nabla L(y)^\top H^{-1} \nabla\ell(x)`; here the
+loss is evaluated at the moved parameters, which agrees to first order, so that approximate models can replace the exact
+ones everywhere. `leakscope.releases.record_explanations.functions` has the fully linear form, for any differentiable
+model.
 
-Neither is exact: how much of an explanation they get right is measured by `leakscope.releases.record_explanations.rank_agreement`.
+Neither is exact. Their agreement with exact explanations is measured by `leakscope.releases.record_explanations.rank_agreement`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from leakscope.releases.record_explanations.logistic import BLOCK, LeaveOneOut, Problem
+from leakscope.releases.record_explanations.logistic import BLOCK, LeaveOneOut, LogisticProblem
 
 
 def first_order(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
@@ -63,7 +64,7 @@ def one_step(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
 
 
 def _step(X: Any, y: Any, l2: float, corrected: bool) -> LeaveOneOut:
-    problem = Problem(X, y, l2)
+    problem = LogisticProblem(X, y, l2)
     lengths = problem.residual / (1 - problem.curvature * problem.leverage) if corrected else problem.residual
     thetas = np.empty_like(problem.A)
     worst = problem.full_norm

@@ -1,12 +1,12 @@
-r"""Explanations by records: "your loan was refused because of these five earlier customers".
+r"""Record explanations: the training records with the largest influence on a prediction.
 
 The influence of training record x on a point y is the change of its loss when the model is trained without x,
 
 .. math:: I_y(x) = L(y, \theta_{-x}) - L(y, \theta)
 
-[shokri2019, Eq. 4]; section 5.2 has the other sign, and only \|I\| ranks records. The loss is 1 − likelihood, that is
-1 − f(y) for a point of the second class and f(y) for one of the first, as in section 5.2, so that \|I\| doesn't depend
-on the point's label; or the log-loss. An explanation shows the k records of largest \|I\|, ties in the order of records.
+[shokri2019, Eq. 4]; section 5.2 has the opposite sign; only \|I\| ranks records. The loss is 1 − likelihood, that is 1
+− f(y) for a point of the second class and f(y) for one of the first, as in section 5.2, so that \|I\| doesn't depend on
+the point's label; or the log-loss. An explanation shows the k records of largest \|I\|, ties in the order of records.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from leakscope.core.errors import InputError
 
 Loss = Literal["likelihood", "log"]
 
-BLOCK = 2**22  # influences held at a time
+BLOCK = 2**22  # influences in memory at a time
 
 
 class LeftOut(Protocol):
-    """Models of all records and without each: what an explanation is made from. `LeaveOneOut` is one."""
+    """The model of all records and those without each, from which explanations are computed, such as `LeaveOneOut`."""
 
     def __len__(self) -> int:
         """How many records there are."""
 
     def probabilities(self, points: Floats) -> Floats:
-        """Probability of the second class (points,), by the model of all records."""
+        """Return the probability of the second class (points,), by the model of all records."""
 
     def probabilities_without(self, points: Floats) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What is shown of some points, one row each: the most influential records first, and their influences."""
+    """Explanations of some points, one row each: the most influential records first, and their influences."""
 
     records: Indices
     influences: Floats
@@ -48,7 +48,7 @@ class Explanation:
 
 
 def influences(models: LeftOut, points: Any, labels: Any = None, loss: Loss = "likelihood") -> Floats:
-    """Influence of every training record on every point (points, n) [shokri2019, Eq. 4].
+    """Return the influence of every training record on every point (points, n) [shokri2019, Eq. 4].
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RecordExplanation:
 
 
 def most_influential(found: Floats, k: int) -> Indices:
-    """Columns of the k largest absolute values of each row, largest first, ties in the order of columns.
+    """Return the columns of the k largest absolute values of each row, largest first, ties in the order of columns.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def most_influential(found: Floats, k: int) -> Indices:
         return np.argsort(-size, axis=1, kind="stable")
     chosen = np.argpartition(size, -k, axis=1)[:, -k:]
     least = np.take_along_axis(size, chosen[:, :1], axis=1)
-    for row in np.flatnonzero((size >= least).sum(axis=1) > k):  # more records tie for the last place than fit
+    for row in np.flatnonzero((size >= least).sum(axis=1) > k):  # ties for the last place
         chosen[row] = np.argsort(-size[row], kind="stable")[:k]
     chosen.sort(axis=1)
     order = np.argsort(-np.take_along_axis(size, chosen, axis=1), axis=1, kind="stable")
@@ -168,13 +168,13 @@ def _influences(models: LeftOut, points: Floats, labels: Indices | None, loss: L
 
 
 def read_points(points: Any, what: str = "points") -> Floats:
-    """A table of finite numbers, one row per point."""
+    """Check that points are a table of finite numbers, one row each."""
     try:
         values = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be numbers: turn texts into numbers as it was done for training") from None
+        raise InputError(f"{what} must be numbers: encode text as for training") from None
     if values.ndim != 2:
-        raise InputError(f"{what} have shape {values.shape}: give a table, one row per point")
+        raise InputError(f"{what} have shape {values.shape}: pass a table with one row per point")
     if not np.isfinite(values).all():
         raise InputError(f"{what} have missing or infinite numbers: fill them or leave them out")
     return values
@@ -185,5 +185,5 @@ def _read_classes(labels: Any, count: int) -> Indices | None:
         return None
     codes = np.asarray(labels)
     if codes.shape != (count,) or not np.isin(codes, (0, 1)).all():
-        raise InputError("labels of points are 0 for the first class and 1 for the second, one for each point")
+        raise InputError("labels must be 0 for the first class or 1 for the second, one for each point")
     return codes.astype(np.intp)

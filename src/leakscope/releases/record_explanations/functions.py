@@ -7,15 +7,15 @@ The parameters θ minimise :math:`\sum_j \ell(x_j, \theta) + R(\theta)`. Without
 
 which is Koh and Liang's Eq. 2 for a record of weight −1/n, in the sign of [shokri2019, Eq. 4].
 
-This rests on θ being a minimum and H positive definite. A network is rarely at one: its Hessian has negative
-eigenvalues, and H + δI with a damping δ above the lowest of them stands in, which answers for a model held near θ by an
-added penalty. The Gauss-Newton matrix :math:`\sum_j J_j^\top (\nabla^2_{f}\ell_j)\, J_j`, with J the derivative of the
-outputs f, leaves out the curvature of the network itself, has no negative eigenvalue where the loss is convex in the
-outputs, and needs a small damping only. Everything is done in float64.
+This assumes that θ is a minimum and H positive definite. A network is rarely at a minimum: its Hessian has negative
+eigenvalues. H + δI with a damping δ above the lowest of them replaces it, as for a model that an additional penalty
+keeps near θ. The Gauss-Newton matrix :math:`\sum_j J_j^\top (\nabla^2_{f}\ell_j)\, J_j`, with J the derivative of the
+outputs f, omits the curvature of the network itself, has no negative eigenvalue if the loss is convex in the outputs,
+and needs little damping. All computations are in float64.
 
 captum 0.9's ``NaiveInfluenceFunction`` agrees to 1e-13 at full rank and takes 2 to 7 times as long (150 records and 81
 parameters, 1,000 and 971, one thread); at its default rank of 50 its rank correlation with the formula is 0.81 to 1.00.
-It drops negative eigenvalues unsaid, knows no penalty, and reads its model from a file.
+It drops negative eigenvalues silently, has no penalty, and reads its model from a file.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.core.failures import cause, describe
 from leakscope.core.threads import one_thread
 
 Curvature = Literal["hessian", "gauss-newton"]
 
-EXPLICIT = 2000  # parameters up to which the matrix is written down
+EXPLICIT = 2000  # parameters up to which the matrix is computed explicitly
 ROWS, DIRECTIONS = 1024, 64  # records, and vectors that a matrix is multiplied by, at a time
-STEPS, TOLERANCE = 2000, 1e-8  # of conjugate gradients: the most, and the residual left over beside the right side
+STEPS, TOLERANCE = 2000, 1e-8  # of conjugate gradients: largest number of steps, and relative residual
 
 
 def influence_functions(
@@ -64,20 +65,20 @@ def influence_functions(
     X, y, points, labels
         The training records and the points, each with its labels, as the module and the loss take them.
     penalty
-        Weight λ of the penalty λ/2·‖θ‖² over all parameters beside the *sum* of losses, or a function of the named
-        parameters that gives the whole penalty. A mean loss with the penalty c·‖θ‖² has λ = 2nc; there the penalty
-        weighs more when a record is gone, and each row less its mean is the influence.
+        Weight λ of the penalty λ/2·‖θ‖² over all parameters, added to the *sum* of losses, or a function of the named
+        parameters that gives the whole penalty. A mean loss with the penalty c·‖θ‖² has λ = 2nc; its penalty has more
+        weight without a record, and each row minus its mean is the influence.
     damping
-        What is added to every eigenvalue of the matrix.
+        Number that is added to every eigenvalue of the matrix.
     curvature
         ``"hessian"``, or ``"gauss-newton"`` for networks whose Hessian has negative eigenvalues.
     point_loss
-        The loss whose change is asked for, if not ``loss``.
+        The loss whose change is the influence, if not ``loss``.
 
     Notes
     -----
-    Up to 2,000 parameters the matrix is written down and decomposed; beyond, conjugate gradients solve for each point
-    with products of matrix and vector.
+    Up to 2,000 parameters, the matrix is computed and decomposed. For more parameters, conjugate gradients solve for
+    each point with matrix-vector products.
 
     Examples
     --------
@@ -89,9 +90,9 @@ def influence_functions(
     >>> influence_functions(line, squares, X, y, points=X, labels=y)
     array([[ 1.6, -1.6], [-1.6, 1.6]])
     """
-    _import_torch()
+    import_torch("the influence function of a network")
     if curvature not in ("hessian", "gauss-newton"):
-        raise InputError(f"curvature is 'hessian' or 'gauss-newton', not {curvature!r}")
+        raise InputError(f"curvature must be 'hessian' or 'gauss-newton', not {curvature!r}")
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
         check_number(name, value, 0)
     with one_thread():
@@ -115,9 +116,9 @@ class _Objective:
     def __init__(
         self, module: Any, loss: Any, penalty: Any, records: Any, targets: Any, gauss_newton: bool, damping: float
     ) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         if not isinstance(module, torch.nn.Module):
-            raise InputError(f"module is a trained torch.nn.Module, not a {type(module).__name__}")
+            raise InputError(f"module must be a trained torch.nn.Module, not a {type(module).__name__}")
         self.module = copy.deepcopy(module).to("cpu", torch.float64).eval()
         trained = {name: value.detach() for name, value in self.module.named_parameters() if value.requires_grad}
         if not trained:
@@ -135,11 +136,11 @@ class _Objective:
         return {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def outputs(self, theta: Any, records: Any) -> Any:
-        return _import_torch().func.functional_call(self.module, self.named(theta), (records,))
+        return import_torch().func.functional_call(self.module, self.named(theta), (records,))
 
     def gradients(self, records: Any, targets: Any, loss: Any) -> Any:
         """Gradient of the loss of each record, (records, parameters)."""
-        func = _import_torch().func
+        func = import_torch().func
 
         def of_one(theta: Any, record: Any, target: Any) -> Any:
             return loss(self.outputs(theta, record[None]), target[None]).sum()
@@ -149,7 +150,7 @@ class _Objective:
 
     def products(self, directions: Any) -> Any:
         """The matrix times each of some directions, (directions, parameters)."""
-        func = _import_torch().func
+        func = import_torch().func
         total = directions * self.damping
         for start in range(0, len(self.records), ROWS):
             records, targets = self.records[start : start + ROWS], self.targets[start : start + ROWS]
@@ -161,15 +162,15 @@ class _Objective:
         return total + self.penalty * directions
 
     def _losses(self, outputs: Any, targets: Any) -> Any:
-        """Sum of the losses; record by record, so that a loss that averages over its batch is right too."""
-        one = _import_torch().func.vmap(lambda output, target: self.loss(output[None], target[None]).sum())
+        """Sum of the losses, record by record, so that a loss that averages over its batch is correct too."""
+        one = import_torch().func.vmap(lambda output, target: self.loss(output[None], target[None]).sum())
         return one(outputs, targets).sum()
 
     def _hessian(self, records: Any, targets: Any) -> Callable[[Any], Any]:
         return _second_derivative(lambda theta: self._losses(self.outputs(theta, records), targets), self.theta)
 
     def _gauss_newton(self, records: Any, targets: Any) -> Callable[[Any], Any]:
-        func = _import_torch().func
+        func = import_torch().func
         outputs, backward = func.vjp(lambda theta: self.outputs(theta, records), self.theta)
         bend = _second_derivative(lambda values: self._losses(values, targets), outputs)
         # u ↦ Jᵀu is linear, and its own transpose is v ↦ Jv
@@ -177,29 +178,31 @@ class _Objective:
         return lambda v: backward(bend(forward(v)[0]))[0]
 
     def check(self, records: Any, targets: Any, loss: Any, what: str) -> None:
-        """Try the module and the loss on one record, before the work begins."""
-        torch = _import_torch()
+        """Try the module and the loss on one record before the computation."""
+        torch = import_torch()
         try:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
             raise InputError(
                 f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): "
-                "pass the shapes and types that they take"
+                "pass the shapes and types that they expect"
             ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")
+            raise InputError(
+                "the loss of a batch of one record is not one number: pass a function loss(outputs, labels)"
+            )
 
 
 def _second_derivative(function: Callable[[Any], Any], at: Any) -> Callable[[Any], Any]:
-    """What multiplies a vector by the Hessian of a function, which is symmetric: reverse over reverse mode serves."""
-    func = _import_torch().func
+    """Function that multiplies a vector by the (symmetric) Hessian of a function, by reverse over reverse mode."""
+    func = import_torch().func
     _, product = func.vjp(func.grad(function), at)
     return lambda v: product(v)[0]
 
 
 def _solve_explicit(objective: _Objective, right: Any) -> Any:
     """Solve for each row of ``right`` by the eigenvalues of the whole matrix."""
-    torch = _import_torch()
+    torch = import_torch()
     blocks = torch.eye(objective.size, dtype=torch.float64).split(ROWS)
     matrix = torch.cat([objective.products(block) for block in blocks])
     values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
@@ -211,7 +214,7 @@ def _solve_explicit(objective: _Objective, right: Any) -> Any:
 
 def _solve_cg(objective: _Objective, right: Any) -> Any:
     """Solve for each row of ``right`` by conjugate gradients (Hestenes and Stiefel 1952)."""
-    torch = _import_torch()
+    torch = import_torch()
     solution, residual, direction = torch.zeros_like(right), right.clone(), right.clone()
     squared = (residual**2).sum(1)
     goal = squared * TOLERANCE**2
@@ -234,14 +237,14 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
 
 def _not_definite(objective: _Objective, how: str = "", missing: float = 0.0) -> InputError:
     if objective.gauss_newton:
-        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: give a damping or a penalty above 0")
+        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: set damping or penalty above 0")
     least = f" above {objective.damping + missing:.2g}" if missing > 0 else ""
-    return InputError(f"the Hessian is not positive definite{how}: give a damping{least}, or curvature='gauss-newton'")
+    return InputError(f"the Hessian is not positive definite{how}: set damping{least}, or curvature='gauss-newton'")
 
 
 def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
     """Records and labels as tensors on the CPU, numbers with a fraction as float64."""
-    torch = _import_torch()
+    torch = import_torch()
     tensors = []
     for values in (X, y):
         if not isinstance(values, torch.Tensor):
@@ -256,11 +259,3 @@ def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
     if not records.ndim or not labels.ndim or not len(records) or len(records) != len(labels):
         raise InputError(f"{what} have shapes {tuple(records.shape)}, {tuple(labels.shape)}: pass a label per record")
     return records, labels
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("the influence function of a network", "torch") from None
-    return torch

@@ -1,11 +1,11 @@
 r"""The influence graph: training records, and an edge from each to the k records that explain it [shokri2019, 5.2.1].
 
-An attacker who holds a training record asks for its explanation, then for the explanations of what that reveals, and so
-on. Every record that can be reached falls in the end, whatever the order; the order decides after how many queries.
+An attacker with a training record queries it, then the records that its explanation reveals, and so on. Every reachable
+record is recovered, in any order; the order determines the number of queries.
 
-A record that explains itself has an edge to itself, and that edge counts as an in-degree: the explanation shows it as it
-shows the others. Table 4 doesn't say whether it does there: on Adult (2,000 records, k = 5, mean of 10 draws, l2 = 1)
-1,538 records have in-degree zero, 1,596 without edges to oneself, and the paper has 1,568.
+A record that explains itself has an edge to itself, which counts in its in-degree. Table 4 of the paper doesn't state
+whether it does there: on Adult (2,000 records, k = 5, mean of 10 draws, l2 = 1) 1,538 records have in-degree zero, 1,596
+without such edges, and the paper has 1,568.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leakscope.releases.record_explanations.explanation import LeftOut, RecordEx
 Order = Literal["breadth-first", "depth-first", "random"]
 ORDERS = ("breadth-first", "depth-first", "random")
 
-BLOCK = 2**14  # records whose reachability is found at a time: bounds the memory
+BLOCK = 2**14  # records whose reachability is computed at a time: bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class Traversal:
     Parameters
     ----------
     revealed
-        How many records had been revealed after 0, 1, 2, … queries.
+        Number of records revealed after 0, 1, 2, … queries.
     """
 
     revealed: Indices
 
     @property
     def queries(self) -> int:
-        """Queries until every revealed record was asked about: only then an attacker knows that nothing new will come."""
+        """Queries until every revealed record was queried: only then does an attacker know that nothing new follows."""
         return len(self.revealed) - 1
 
     @property
@@ -73,14 +73,16 @@ class InfluenceGraph:
     def __post_init__(self) -> None:
         targets = np.asarray(self.targets)
         if targets.ndim != 2 or not targets.size or targets.dtype.kind not in "iu":
-            raise InputError("targets must be a table of record numbers: in row i the records that explain record i")
+            raise InputError(
+                "targets must be a table of record numbers: pass in row i the records that explain record i"
+            )
         if targets.min() < 0 or targets.max() >= len(targets):
             raise InputError(
                 f"targets must be numbers of records, from 0 to {len(targets) - 1}: one row for each record"
             )
         targets = targets.astype(np.intp)
         if (np.diff(np.sort(targets, axis=1), axis=1) == 0).any():
-            raise InputError("targets names a record twice in one row: an explanation shows k different records")
+            raise InputError("targets names a record twice in one row: pass k different records")
         targets.setflags(write=False)
         object.__setattr__(self, "targets", targets)
 
@@ -112,7 +114,7 @@ class InfluenceGraph:
 
     @cached_property
     def reachable(self) -> Indices:
-        """How many records a traversal from each record reveals; the start itself only if something reveals it."""
+        """How many records a traversal from each record reveals; the start itself only if a record reveals it."""
         successors, order = self._condensation()
         cyclic = self._cyclic()
         counts = np.zeros(len(successors), np.intp)
@@ -130,7 +132,7 @@ class InfluenceGraph:
         return counts[self.components]
 
     def _condensation(self) -> tuple[list[list[int]], list[int]]:
-        """Edges between different components, and the components so ordered that edges lead forwards (Kahn 1962)."""
+        """Edges between different components, and the components in topological order (Kahn 1962)."""
         count = len(self.component_sizes)
         starts = np.repeat(self.components, self.targets.shape[1])
         edges = np.unique(np.column_stack([starts, self.components[self.targets.ravel()]]), axis=0)
@@ -155,15 +157,15 @@ class InfluenceGraph:
         return cyclic
 
     def traversal(self, start: int, order: Order = "breadth-first", *, seed: int = 0) -> Traversal:
-        """Ask about a record, then about all that is revealed, until there is nothing left to ask about.
+        """Query a record, then all revealed records, until none is left.
 
         Parameters
         ----------
         start
-            Number of the record that the attacker holds.
+            Number of the record that the attacker has.
         order
-            Which revealed record is asked about next: the one revealed first (``breadth-first``), last
-            (``depth-first``; of one explanation the most influential first), or any (``random``).
+            Which revealed record is queried next: the one revealed first (``breadth-first``), last (``depth-first``; of
+            one explanation the most influential first), or any (``random``).
         seed
             For ``random``.
 
@@ -197,10 +199,10 @@ class InfluenceGraph:
         return Traversal(np.array(revealed, dtype=np.intp))
 
     def greedy(self, start: int) -> int:
-        """Queries of an attacker who knows the graph and asks next about the record with most unknown targets.
+        """Count the queries of an attacker who knows the graph and queries the record with most unknown targets next.
 
-        It stops once all that can be reached is revealed. The least number of queries is NP-hard to find [shokri2019,
-        5.2.1]; this is the yardstick that traversals are held against. Ties go to the lower number.
+        It stops when all reachable records are revealed. The smallest number of queries is NP-hard to find [shokri2019,
+        5.2.1]; traversals are compared with this greedy number. Ties go to the lower record number.
 
         Examples
         --------
@@ -233,8 +235,8 @@ def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, lab
     explanation
         How many records are shown, and by which loss.
     labels
-        0 or 1 for each record; by default the class that the model predicts, as an outsider's query has it. They make
-        no difference to the likelihood loss.
+        0 or 1 for each record; by default the class that the model predicts, as in a query without a label. They do not
+        affect the likelihood loss.
 
     Examples
     --------
@@ -245,6 +247,6 @@ def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, lab
     """
     if len(X) != len(models):
         raise InputError(
-            f"the models leave out {len(models)} records, and there are {len(X)} rows: give the records they trained on"
+            f"the models leave out {len(models)} records, and X has {len(X)} rows: pass the records that they were trained on"
         )
     return InfluenceGraph(explanation.explain(models, X, labels).records)

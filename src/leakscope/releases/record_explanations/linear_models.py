@@ -1,4 +1,4 @@
-"""Linear models of all records and without each: what exact leave-one-out gives, whatever it was trained for."""
+"""Linear models of all records and without each: the result of exact leave-one-out for any task."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class LinearModels:
         return len(self.coef)
 
     def values(self, points: Any) -> Floats:
-        """The linear function (points,) of the model of all records."""
+        """Return the linear function (points,) of the model of all records."""
         return np.asarray(read_columns(points, self.coef.shape[1]) @ self.coef_full + self.intercept_full)
 
     def values_without(self, points: Any) -> Floats:
-        """The linear functions (points, n): column i of the model trained without record i.
+        """Return the linear functions (points, n): column i of the model trained without record i.
 
         Equal records have equal columns to the last bit, so that ties between them stay ties.
         """
@@ -50,7 +50,7 @@ class LinearModels:
 
     @cached_property
     def _distinct(self) -> tuple[Floats, Floats, Indices | None]:
-        """Models of different records, and for each record the place of its own; None if all records differ."""
+        """Models of different records, and for each record the position of its model; None if all records differ."""
         distinct, place = np.unique(self._first, return_inverse=True)
         if len(distinct) in (0, len(self)):
             return self.coef, self.intercept, None
@@ -58,8 +58,8 @@ class LinearModels:
 
 
 def read_columns(points: Any, columns: int) -> Floats:
-    """Read points as a table of so many columns."""
+    """Read points as a table with this number of columns."""
     table = np.asarray(points, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != columns:
-        raise InputError(f"points have shape {table.shape}: give a table of {columns} columns")
+        raise InputError(f"points has the shape {table.shape}: pass a table of {columns} columns")
     return table

@@ -6,13 +6,13 @@ without record i minimises
 .. math:: f_i(\theta) = \sum_{j \ne i} -\log\bigl(p_j^{y_j} (1 - p_j)^{1 - y_j}\bigr) + \frac\lambda2 |w|^2 .
 
 All start from the model of all records and one Newton step, whose Hessian without record i is that of all records less
-:math:`p_i(1 - p_i)\, a_i a_i^\top`: one factor and a rank-one correction serve every record (Sherman-Morrison). With the
-Hessian kept, the same step is repeated, and each model's last steps are mixed for the smallest remaining step (Anderson
-1965), until its gradient is below the tolerance. Models that are finished leave; the few that are slow, because a
-removal changes the curvature, end with Newton's method and a Hessian of their own.
+:math:`p_i(1 - p_i)\, a_i a_i^\top`: one factor and a rank-one correction serve every record (Sherman-Morrison). With
+the Hessian kept, the same step is repeated, and each model's last steps are mixed for the smallest remaining step
+(Anderson 1965), until its gradient is below the tolerance. Finished models are removed. The few slow ones, where a
+removal changes the curvature, are solved by Newton's method with their own Hessian.
 
-The penalty does not see a rotation, and w lies in the span of the records: with more columns than records the records
-are written in an orthonormal basis of their span, so that no more parameters than records are solved for.
+The penalty is invariant under rotation, and w is in the span of the records. With more columns than records, the
+records are represented in an orthonormal basis of their span, so that there are no more parameters than records.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from leakscope.learners.linear import read_records
 from leakscope.releases.record_explanations.linear_models import LinearModels
 from leakscope.worlds.training import Progress
 
-TOLERANCE = 1e-8  # what is promised
-AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits
-BLOCK = 500  # models solved at a time by a thread: bounds the memory at no cost
+TOLERANCE = 1e-8  # guaranteed bound on the gradient
+AIM = 1e-10  # target: near the optimum a further pass gains two digits
+BLOCK = 500  # models that a thread solves at a time: bounds the memory
 DEPTH = 4  # earlier steps that are mixed
-PASSES = 15  # over the data, before what is left is solved one by one
+PASSES = 15  # over the data, before the remaining models are solved one by one
 NEWTON = 200  # steps at most
-FLAT = 1e-12  # a fall of the objective, beside its value, that float64 can't show
+FLAT = 1e-12  # relative decrease of the objective below the precision of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,11 @@ class LeaveOneOut(LinearModels):
     classes: tuple[Any, Any] = (0, 1)
 
     def probabilities(self, points: Floats) -> Floats:
-        """Probability of the second class at each point, by the model of all records."""
+        """Return the probability of the second class at each point, by the model of all records."""
         return np.asarray(expit(self.values(points)))
 
     def probabilities_without(self, points: Floats) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
         found = self.values_without(points)
         return np.asarray(expit(found, out=found))
 
@@ -80,10 +80,10 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     X, y
         The training records and their labels, of two classes.
     l2
-        The weight λ > 0 of the penalty λ/2·‖w‖² beside the *sum* of log-losses; the intercept is not penalised.
+        The weight λ > 0 of the penalty λ/2·‖w‖², added to the *sum* of log-losses; the intercept is not penalised.
         scikit-learn's C is 1/l2.
     progress
-        Called with the stage, how many models are solved, and how many there are.
+        Called with the stage, the number of solved models, and the number of models.
 
     Examples
     --------
@@ -97,12 +97,12 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     from joblib import cpu_count
 
     with one_thread():
-        problem = Problem(X, y, l2)
+        problem = LogisticProblem(X, y, l2)
         distinct, place = np.unique(problem.first, return_inverse=True)
         solutions = np.empty((len(distinct), problem.A.shape[1]))
         worst, done = problem.full_norm, 0
         parts = np.array_split(distinct, math.ceil(len(distinct) / BLOCK))
-        # The sigmoid runs on one thread: a block for each core keeps them busy where threads inside a product can't.
+        # The sigmoid runs on one thread: a block for each core uses all cores.
         with ThreadPoolExecutor(cpu_count()) as pool:
             for found, norm in pool.map(problem.solve_without, parts):
                 solutions[done : done + len(found)] = found
@@ -118,44 +118,42 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
 
 
 def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
-    """The two labels in sorted order, and each record's as 0 or 1; either must stay when any record is left out."""
+    """Return the two labels in sorted order, and each record's as 0 or 1. Both must remain without any one record."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
         many = f"of {len(classes)} classes" if len(classes) > 1 else "all the same"
-        raise InputError(f"the labels are {many}: give records of two classes")
+        raise InputError(f"the labels are {many}: pass records of two classes")
     counts = np.bincount(codes)
     if counts.min() < 2:
         row = int((codes == counts.argmin()).argmax())
-        raise InputError(
-            f"only one record has one of the two labels, {row_name(row)}: without it there is nothing to tell apart"
-        )
+        raise InputError(f"only one record has one of the two labels, {row_name(row)}: add records of that class")
     first, second = classes.tolist()
     return (first, second), codes.astype(np.intp)
 
 
 def first_of_equals(features: Floats, codes: Indices) -> Indices:
-    """For each record the position of the first that equals it.
+    """Return the position of the first record that equals each record.
 
     Examples
     --------
     >>> first_of_equals(np.array([[1.0], [2.0], [1.0], [1.0]]), np.array([0, 0, 0, 1]))
     array([0, 1, 0, 3])
     """
-    table = np.column_stack([features, codes]) + 0.0  # minus zero equals zero
+    table = np.column_stack([features, codes]) + 0.0  # so that minus zero equals zero
     rows = np.ascontiguousarray(table).view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     return first[inverse].astype(np.intp)
 
 
 def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
-    """Records in an orthonormal basis of their span (columns, records), where there are more columns than records."""
+    """Records in an orthonormal basis of their span (columns, records), if there are more columns than records."""
     if features.shape[1] <= len(features):
         return None, features
     basis, triangle = np.linalg.qr(features.T)
     return basis, triangle.T
 
 
-class Problem:
+class LogisticProblem:
     """The records with a column of ones, the model of all of them, and the factor of its Hessian.
 
     ``theta`` is the model's weights and constant, ``full_norm`` the length of the gradient there, ``residual`` p − y,
@@ -178,7 +176,7 @@ class Problem:
         self.leverage = np.einsum("ij,ji->i", self.A, cho_solve(self.factor, self.A.T))
 
     def models(self, thetas: Floats, gradient_norm: float) -> LeaveOneOut:
-        """The models of these parameters, one row for each record, in the columns of the records."""
+        """Return the models of these parameters, one row for each record, in the columns of the records."""
         coef, full = thetas[:, :-1], self.theta[:-1]
         if self.basis is not None:
             coef, full = coef @ self.basis.T, self.basis @ full
@@ -193,7 +191,7 @@ class Problem:
         )
 
     def solve_without(self, removed: Indices) -> tuple[Floats, float]:
-        """Solutions (removed, p), each without one record, and the largest gradient at them."""
+        """Return the solutions (removed, p), each without one record, and the largest gradient at them."""
         solutions = np.empty((len(removed), self.A.shape[1]))
         norms = np.full(len(removed), np.inf)
         directions = cho_solve(self.factor, self.A[removed].T)
@@ -223,7 +221,7 @@ class Problem:
         return solutions, float(norms.max())
 
     def gradients(self, thetas: Floats, removed: Indices) -> Floats:
-        """Gradients (p, m) of models (p, m) that each lack one record."""
+        """Return the gradients (p, m) of models (p, m) that each lack one record."""
         residuals = self.A @ thetas
         expit(residuals, out=residuals)
         residuals -= self.y[:, None]
@@ -238,7 +236,7 @@ class Problem:
         return np.asarray(hessian)
 
     def _newton(self, theta: Floats, removed: int | None) -> tuple[Floats, float]:
-        """Newton's method with step halving, until the gradient is small or rounding keeps it from falling further."""
+        """Newton's method with step halving, until the gradient is small or limited by rounding."""
         here = np.ones(len(self.y))
         if removed is not None:
             here[removed] = 0.0
@@ -258,7 +256,7 @@ class Problem:
         return best, smallest
 
     def _length(self, theta: Floats, step: Floats, slope: float, here: Floats) -> float:
-        """Half the step until the value falls; all of it where the fall is too small to be seen in float64."""
+        """Halve the step until the value decreases; keep all of it if the decrease is below the precision of float64."""
         value, length = self._value(theta, here), 1.0
         if -slope <= FLAT * (1.0 + value):
             return length

@@ -1,13 +1,13 @@
-r"""How much of an explanation an approximation gets right.
+r"""Agreement of approximate and exact influences: shared top records and rank correlation.
 
 Two tables of influences (points, records), one approximate and one exact, are compared point by point. An explanation
-shows the k records of largest \|I\|, so \|I\| is what is compared: how many of the true k are found, whether the first
-is the first, and Spearman's rank correlation over all records, ties sharing their mean rank. Chance is k / records for
-the first and 0 for the last.
+shows the k records of largest \|I\|, so \|I\| is compared: the share of the true k that are found, whether the first is
+equal, and Spearman's rank correlation over all records, with mean ranks for ties. At random, the first is k / records
+and the last 0.
 
-The intervals are for the mean over points drawn like these, the models being given. They are Student's, and never
-shorter than what n points leave unseen: a share log(2/α)/n of points that miss one record more, or, where all n points
-are alike, that miss everything.
+The intervals are for the mean over points of the same population, with the models fixed. They are Student's intervals,
+and at least as wide as the events that n points can miss: a share log(2/α)/n of points with one more wrong record, or,
+if all n points are equal, with all records wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Agreement:
     rank_correlation
         Spearman's correlation of the sizes of influences over all records.
     k
-        How many records an explanation shows.
+        Number of records that an explanation shows.
     """
 
     top: Estimate
@@ -66,7 +66,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
     found, true = _read(approximate, "approximate"), _read(exact, "exact")
     if found.shape != true.shape:
         raise InputError(
-            f"the approximate influences have shape {found.shape} and the exact ones {true.shape}: give both for the "
+            f"the approximate influences have shape {found.shape} and the exact ones {true.shape}: pass both for the "
             "same points and records"
         )
     points, records = true.shape
@@ -87,9 +87,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
 def _read(table: Any, which: str) -> Floats:
     values = read_points(table, f"the {which} influences")
     if not len(values) or values.shape[1] < 2:
-        raise InputError(
-            f"the {which} influences have shape {values.shape}: give a point or more, and two records or more"
-        )
+        raise InputError(f"the {which} influences have shape {values.shape}: pass at least one point and two records")
     return values
 
 
@@ -104,7 +102,7 @@ def _spearman(first: Floats, second: Floats) -> float:
 
 
 def bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
-    """Mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or what was not seen."""
+    """Return the mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or a wider one for rare events."""
     student = mean(values, confidence)
     fall = step if np.ptp(values) else 1 - least
     unseen = min(1.0, -np.log((1 - confidence) / 2) / len(values)) * fall

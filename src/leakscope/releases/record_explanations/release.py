@@ -22,7 +22,7 @@ from leakscope.releases.oracle import Oracle, check_rounding
 from leakscope.releases.record_explanations.explanation import LeftOut, Loss, RecordExplanation, influences
 from leakscope.releases.record_explanations.rank_agreement import bounded_mean
 
-BLOCK = 2**22  # distances held at a time
+BLOCK = 2**22  # distances in memory at a time
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RecordRelease:
         if not isinstance(self.values, bool | np.bool_):
             raise InputError(f"values must be True or False, not {self.values!r}")
         if self.near is not None and check_number("near", self.near, 0, 1) == 0:
-            raise InputError("near must be above 0")
+            raise InputError("near must be above 0: leave it out to answer all queries")
 
     @property
     def explanation(self) -> RecordExplanation:
@@ -172,7 +172,7 @@ def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Float
 
 
 def nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
-    """Distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
+    """Return the distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
     squares = np.einsum("ij,ij->i", records, records)
     found = np.empty(len(points))
     rows = max(1, BLOCK // len(records))

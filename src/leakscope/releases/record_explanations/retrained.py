@@ -1,10 +1,10 @@
-"""Leave-one-out by training again, for any learner: what influence means where nothing can be solved.
+"""Leave-one-out models by retraining, for any learner.
 
-All models draw from one stream of randomness, the model of all records among them, so that only the record tells them
-apart: a network starts from the same weights each time. The order of mini-batches is random too, and a set of one record
-less is put in another order by the same stream. So a network should train on all records in every step, with ``batch``
-at least the number of records. Otherwise the order moves its predictions too: in a trial with batches of 32 out of 150
-records by a third of what a record does, and with batches of 150 by 10⁻⁵ of it, which is rounding.
+All models use the same random numbers, so that they differ only by the record: a network starts from the same weights
+each time. The order of mini-batches is random too, and the same random numbers order a set without one record
+differently. A network should therefore train on all records in every step, with ``batch`` at least the number of
+records. Otherwise the order changes its predictions too: in an experiment with batches of 32 out of 150 records by a
+third of the effect of a record, and with batches of 150 by 10⁻⁵ of it, which is rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leakscope.learners import Learner, as_learner
 from leakscope.learners.linear import read_records
 from leakscope.releases.record_explanations.linear_models import read_columns
 from leakscope.releases.record_explanations.logistic import first_of_equals, two_classes
-from leakscope.worlds.training import Progress, Worlds, retrain
+from leakscope.worlds.training import Progress, TrainingSets, retrain
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Retrained:
     Parameters
     ----------
     learner
-        What trained the models, as it knows the data.
+        The learner that trained the models, prepared for the data.
     models
         The models, one for each set of equal records; ``models[place[i]]`` was trained without record i.
     full
@@ -54,11 +54,11 @@ class Retrained:
         return len(self.place)
 
     def probabilities(self, points: Any) -> Floats:
-        """Probability of the second class (points,), by the model of all records."""
+        """Return the probability of the second class (points,), by the model of all records."""
         return self._probabilities(self.full, self._prepared(points))
 
     def probabilities_without(self, points: Any) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
         prepared = self._prepared(points)
         found = np.empty((len(prepared), len(self.models)))
         for column, model in enumerate(self.models):
@@ -69,7 +69,7 @@ class Retrained:
         return np.asarray(expit(self.learner.outputs(model, prepared)[:, 0]))
 
     def _prepared(self, points: Any) -> Any:
-        """Points as the models take them: learners read records with their labels, and want both classes."""
+        """Points in the form of the models: learners read records with labels of both classes."""
         table = read_columns(points, self._anchors.shape[1])
         labels = np.zeros(len(table) + 2, np.intp)
         labels[1] = 1
@@ -90,12 +90,12 @@ def retrain_without_each(
     Parameters
     ----------
     learner
-        A learner of `leakscope.learners`, its name, or a scikit-learn classifier. For an ``MLP`` take ``batch`` at
+        A learner of `leakscope.learners`, its name, or a scikit-learn classifier. For an ``MLP``, set ``batch`` to at
         least the number of records: see the module.
     X, y
         The training records and their labels, of two classes.
     seed
-        What is random in training; the same for all models.
+        Seed of the training; the same for all models.
     workers, progress
         As for `leakscope.worlds.training.retrain`.
 
@@ -110,17 +110,17 @@ def retrain_without_each(
     """
     trainer = as_learner(learner)
     if trainer.task != "classification":
-        raise InputError(f"{trainer.name} is trained for regression: explanations by records need a classifier")
+        raise InputError(f"{trainer.name} is trained for regression: record explanations need a classifier")
     features, labels, _ = read_records(X, y, trainer.name)
     classes, codes = two_classes(labels)
     ready, table, targets = trainer.prepare(features, codes)
     first = first_of_equals(features, codes)
     distinct, place = np.unique(first, return_inverse=True)
     ready.check(table, targets, len(codes) - 1)
-    worlds = Worlds(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
-    seen = retrain(ready, table, targets, worlds, _packed, seed=seed, workers=workers, progress=progress)
-    # Written by this very call and kept nowhere, so there is nobody who could have put code in.
-    models = [pickle.loads(world["model"].tobytes()) for world in seen]
+    sets = TrainingSets(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
+    seen = retrain(ready, table, targets, sets, _packed, seed=seed, workers=workers, progress=progress)
+    # Written by this call and stored nowhere, so that unpickling is safe.
+    models = [pickle.loads(observed["model"].tobytes()) for observed in seen]
     return Retrained(
         learner=ready,
         models=tuple(models[:-1]),
@@ -131,17 +131,17 @@ def retrain_without_each(
     )
 
 
-def _all_but(records: int, left_out: Indices, world: int) -> Indices:
+def _all_but(records: int, left_out: Indices, number: int) -> Indices:
     """All records but one; in the last world all."""
     everyone = np.arange(records, dtype=np.intp)
-    return everyone if world == len(left_out) else np.delete(everyone, left_out[world])
+    return everyone if number == len(left_out) else np.delete(everyone, left_out[number])
 
 
-def _one_stream(world: int) -> int:  # noqa: ARG001
+def _one_stream(number: int) -> int:  # noqa: ARG001
     return 0
 
 
-def _packed(model: Any, world: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001
+def _packed(model: Any, number: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001
     """The whole model as numbers, which is what is kept of a world."""
     import cloudpickle  # type: ignore[import-untyped]
 

@@ -1,28 +1,28 @@
-r"""Which records can be revealed at all, for logistic models of one feature [shokri2019, Appendix F].
+r"""Records that some query can reveal, for logistic models of one feature [shokri2019, Appendix F].
 
 The model of all records is :math:`f(y) = \sigma(wy + b)`, the one without record i :math:`f_i(y) = \sigma(w_iy + b_i)`
-(the paper writes :math:`-wy + b` in the exponent, so its b is minus ours). A point y reveals the record with the largest
-:math:`|f_i(y) - f(y)|`, the first of equals. A record counts as revealable if it is the largest on an interval: where
-all are equal at a single point (zero, where all models cross), the order of the records would decide.
+(the paper writes :math:`-wy + b` in the exponent, so its b is minus ours). A point y reveals the record with the
+largest :math:`|f_i(y) - f(y)|`, the first of equals. A record is revealable if it is the largest on an interval: at
+single points where all are equal (where all models cross), the order of the records would decide.
 
-**How it is decided.** σ rises, so at each y only the record with the highest line and the one with the lowest can be the
-largest: the candidates are the upper envelope U and the lower envelope L of the lines. The upper one wins where
-:math:`\sigma(U) + \sigma(L) > 2\sigma(m)`, :math:`m = wy + b`. With the denominators multiplied out, this says that
+**How it is decided.** σ rises, so at each y only the record with the highest line and the one with the lowest can be
+the largest: the candidates are the upper envelope U and the lower envelope L of the lines. The upper one wins where
+:math:`\sigma(U) + \sigma(L) > 2\sigma(m)`, :math:`m = wy + b`. Multiplied by the denominators, this is
 
 .. math:: 2e^{-m} + e^{-U-m} + e^{-L-m} - e^{-U} - e^{-L} - 2e^{-U-L} > 0 .
 
-Between two corners of the envelopes this is a sum of at most six exponentials of y. Such a sum has fewer zeros than terms,
-and all are found: divided by one of its terms and differentiated it has a term less, and between two zeros of that
-derivative it is monotone. Between the zeros its sign decides, or where that is lost in rounding the ratio of the two
-influences, in a form that doesn't cancel. So the answer is exact up to rounding: a record must lead by more than a
-relative 1e-12, and on more than a relative 1e-9 of y.
+Between two corners of the envelopes this is a sum of at most six exponentials of y. Such a sum has fewer zeros than
+terms, and all are found: divided by one of its terms and differentiated it has one term fewer, and between two zeros of
+that derivative it is monotone. Between the zeros its sign decides, or, if that is lost in rounding, the ratio of the
+two influences in a form without cancellation. The answer is exact up to rounding: a record must lead by more than a
+relative 1e-12, on more than a relative 1e-9 of y.
 
 **Lemma F.1, corrected.** With :math:`b_1` the smallest and :math:`b_m` the largest constant, exactly one record can be
 revealed in three cases:
 
 1. all :math:`w_i = w`, and all :math:`b_i \le b` or all :math:`b_i \ge b`;
-2. all lines cross that of f in one point :math:`(y_0, t_0)`, and either all slopes lie on one side of w, or they reach p
-   beyond w towards (and past) zero and q beyond it away from zero, :math:`p \ge q`, and
+2. all lines cross that of f in one point :math:`(y_0, t_0)`, and either all slopes lie on one side of w, or they extend
+   p beyond w towards (and past) zero and q beyond it away from zero, :math:`p \ge q`, and
 
    .. math:: |t_0| \le -\log \sup_{s > 0}
              e^{(p - q - |w|)s}\, \frac{e^{qs} + e^{-ps} - 2}{e^{ps} + e^{-qs} - 2} ;
@@ -33,9 +33,9 @@ revealed in three cases:
 
 In any other case (4) at least two can. The printed lemma differs:
 
-- Its case 2 asks only for the common crossing. But σ flattens: near the crossing the slope farthest from w wins, far away
-  the slope nearest to zero. With w = 1, slopes 1/2 and 2 and no constants, the second is revealed at y = 0.5, the first
-  at y = 5.
+- Its case 2 asks only for the common crossing. But σ flattens: near the crossing the slope farthest from w has the
+  largest influence, far away the slope nearest to zero. With w = 1, slopes 1/2 and 2 and no constants, the second is
+  revealed at y = 0.5, the first at y = 5.
 - Its case 3 has the one condition :math:`b \le \log\tfrac12(e^{b_1} + e^{b_m})`, which its proof then gives for both
   outcomes. The two influences are equal where :math:`e^{-wy}` is :math:`(e^{-b_1} + e^{-b_m} - 2e^{-b})` over
   :math:`e^{-b}(e^{-b_1} + e^{-b_m}) - 2e^{-b_1-b_m}`, hence somewhere if both are positive (both can't be negative): if
@@ -91,7 +91,7 @@ def revealable(w: float, b: float, coef: Any, intercept: Any) -> Indices:
 
 
 def revealing_points(w: float, b: float, coef: Any, intercept: Any) -> dict[int, float]:
-    """For each record that can be revealed, the point of those tried at which its influence leads by the most.
+    """Return for each revealable record the tested point at which its influence leads by the most.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def revealing_points(w: float, b: float, coef: Any, intercept: Any) -> dict[int,
     full, coef, intercept = _read(w, b, coef, intercept)
     upper, upper_corners = _upper_envelope(coef, intercept)
     lower, lower_corners = _upper_envelope(-coef, -intercept)
-    best: dict[int, tuple[float, float]] = {}  # by how much a record leads, and where
+    best: dict[int, tuple[float, float]] = {}  # the lead of a record, and the point
     for start, end in pairwise([-math.inf, *sorted({*upper_corners, *lower_corners}), math.inf]):
         high = upper[int(np.searchsorted(upper_corners, start, side="right"))]
         low = lower[int(np.searchsorted(lower_corners, start, side="right"))]
@@ -123,7 +123,7 @@ def revealing_points(w: float, b: float, coef: Any, intercept: Any) -> dict[int,
 
 
 def case(w: float, b: float, coef: Any, intercept: Any) -> int:
-    """Which case of Lemma F.1, as corrected above, the models are: 1, 2 or 3 if one record can be revealed, else 4.
+    """Return which case of Lemma F.1, as corrected above, the models are: 1, 2 or 3 if one record can be revealed, else 4.
 
     Lines that are parallel, or cross in one point, up to a relative 1e-12 are taken to be so.
 
@@ -149,7 +149,7 @@ def case(w: float, b: float, coef: Any, intercept: Any) -> int:
         return 4
     if (slopes >= 0).all() or (slopes <= 0).all():
         return 2
-    # About a common crossing only the two outermost slopes can win; moving it to zero keeps rounding out.
+    # At a common crossing only the two outermost slopes can lead; moving it to zero avoids rounding.
     outer = np.array([slopes.argmin(), slopes.argmax()])
     crossing = w * float(y) + b
     return 2 if len(revealing_points(w, crossing, coef[outer], np.full(2, crossing))) == 1 else 4
@@ -161,9 +161,9 @@ def _log_mean_exp(one: float, other: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Tangents:
-    """A world in which every record can be revealed: the models, and for each record the point that reveals it.
+    """An example in which every record can be revealed: the models, and for each record the point that reveals it.
 
-    ``models`` can be put behind an oracle; ``coef``, ``intercept`` and ``points`` have one entry for each record.
+    ``models`` can be used in an oracle; ``coef``, ``intercept`` and ``points`` have one entry for each record.
     """
 
     models: LeaveOneOut
@@ -209,16 +209,16 @@ def _read(w: float, b: float, coef: Any, intercept: Any) -> tuple[Line, Floats, 
         w, b = float(w), float(b)
         slopes, constants = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("w and b must be numbers, and coef and intercept lists of numbers") from None
+        raise InputError("w and b must be numbers, and coef and intercept must be lists of numbers") from None
     if slopes.ndim != 1 or slopes.shape != constants.shape or not len(slopes):
-        raise InputError("coef and intercept must hold one number for each record: models of one feature")
+        raise InputError("coef and intercept must have one number for each record: pass models of one feature")
     if not (math.isfinite(w) and math.isfinite(b) and np.isfinite(slopes).all() and np.isfinite(constants).all()):
         raise InputError("w, b, coef and intercept must be finite numbers")
     return (w, b), slopes, constants
 
 
 def _upper_envelope(slopes: Floats, constants: Floats) -> tuple[list[int], list[float]]:
-    """The lines that are highest somewhere, from left to right, and where one takes over from another."""
+    """The lines of the upper envelope, from left to right, and their crossings."""
     order = np.lexsort((np.arange(len(slopes)), -constants, slopes)).tolist()
     hull: list[int] = []
     corners: list[float] = []
@@ -237,7 +237,7 @@ def _upper_envelope(slopes: Floats, constants: Floats) -> tuple[list[int], list[
 
 
 def _lead(full: Line, high: Line, low: Line, y: float) -> float:
-    r"""Log of the ratio of the two influences at y, positive where the higher line wins; zero within rounding.
+    r"""Log of the ratio of the two influences at y, positive where the higher line leads; zero within rounding.
 
     :math:`\sigma(a) - \sigma(b) = \sinh\tfrac{a-b}2 \big/ \bigl(2\cosh\tfrac a2\cosh\tfrac b2\bigr)`,
     where no digits cancel.
@@ -269,9 +269,9 @@ def _margins(full: Line, coef: Floats, intercept: Floats, points: list[float]) -
 
 
 def _terms(full: Line, high: Line, low: Line) -> list[Term]:
-    """The sum of exponentials that is positive where the higher line wins; equal exponents are one term."""
+    """The sum of exponentials that is positive where the higher line leads; equal exponents are one term."""
     (w, b), (u, p), (v, q) = full, high, low
-    counts: dict[Line, int] = {}  # equal terms are counted first, so that opposite ones leave nothing
+    counts: dict[Line, int] = {}  # equal terms are counted first, so that opposite ones cancel
     for slope, constant, count in (
         (-w, -b, 2), (-u - w, -p - b, 1), (-v - w, -q - b, 1), (-u, -p, -1), (-v, -q, -1), (-u - v, -p - q, -2),
     ):  # fmt: skip
@@ -332,7 +332,7 @@ def _roots(terms: list[Term], start: float, end: float) -> list[float]:
 
 
 def _bisect(terms: list[Term], start: float, end: float) -> float:
-    """The one change of sign between start and end, to the last bit; infinite ends are drawn in first."""
+    """The one change of sign between start and end, to the last bit; infinite ends are replaced by finite ones first."""
     step, sign = _scale(terms), _value(terms, start)
     low = start if math.isfinite(start) else min(end, 0.0) - step
     high = end if math.isfinite(end) else max(low, 0.0) + step

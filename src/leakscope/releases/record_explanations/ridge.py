@@ -6,16 +6,16 @@ the leverages :math:`h_j = a_j^\top H^{-1} a_j`, the model without record i is
 
 .. math:: \theta_{-i} = \theta - H^{-1} a_i \frac{e_i}{1 - h_i}
 
-by Sherman and Morrison. All of it is read off one singular value decomposition of the centred records,
-:math:`X - 1\bar x^\top = U S V^\top`, which serves more columns than records as well as fewer:
+by Sherman and Morrison. All terms follow from one singular value decomposition of the centred records, :math:`X - 1\bar
+x^\top = U S V^\top`, for any number of columns:
 
 .. math:: h_i = \frac1n + \sum_k U_{ik}^2 \frac{s_k^2}{s_k^2 + \lambda}, \qquad
           H^{-1} a_i = \Bigl(u_i,\ \frac1n - \bar x^\top u_i\Bigr), \quad
           u_i = V \frac{S}{S^2 + \lambda} U_i .
 
-A leverage of 1 means that the record alone settles a parameter, and that nothing does without it. With λ > 0 and two
-records or more there is none; without a penalty such records are refused by name. Near 1 the division loses digits:
-there the model is solved anew, unless the columns reach all records, where nothing cancels.
+A leverage of 1 means that the record alone determines a parameter, which is undetermined without it. With λ > 0 and at
+least two records there is none; without a penalty an error names such records. Near 1 the division loses digits: the
+model is then solved again, unless the columns span all records, where nothing cancels.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ class LeaveOneOutRidge(LinearModels):
     coef, intercept, coef_full, intercept_full
         Weights (n, d) and constants (n,), row i trained without record i; those of the model of all records.
     leverage
-        How far each record pulls the prediction for itself: 0 not at all, 1 wherever it is.
+        Influence of each record on its own prediction, from 0 (none) to 1 (it determines the prediction).
     """
 
     leverage: Floats
 
     def predict(self, points: Any) -> Floats:
-        """Predicted value of each point, by the model of all records."""
+        """Return the predicted value of each point, by the model of all records."""
         return self.values(points)
 
     def predict_without(self, points: Any) -> Floats:
-        """Predicted values (points, n): column i by the model trained without record i."""
+        """Return the predicted values (points, n): column i by the model trained without record i."""
         return self.values_without(points)
 
     def influences(self, points: Any, labels: Any) -> Floats:
-        """Influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
+        """Return the influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
 
         Parameters
         ----------
         labels
-            The value that each point has.
+            The true value of each point.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class LeaveOneOutRidge(LinearModels):
         values = np.asarray(labels, dtype=np.float64)
         if values.shape != full.shape:
             raise InputError(
-                f"there are {len(full)} points and labels of shape {values.shape}: give one value per point"
+                f"there are {len(full)} points and labels of shape {values.shape}: pass one value per point"
             )
         return (values[:, None] - without) ** 2 - ((values - full) ** 2)[:, None]
 
@@ -90,7 +90,7 @@ def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
     X, y
         The training records, two or more, and their values.
     l2
-        The weight λ of the penalty λ·‖w‖² beside the *sum* of squared errors; the intercept is not penalised. It is
+        The weight λ of the penalty λ·‖w‖², added to the *sum* of squared errors; the intercept is not penalised. It is
         the alpha of scikit-learn's ``Ridge``. 0 is least squares, which needs more records than parameters.
 
     Examples
@@ -103,14 +103,14 @@ def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
     features, labels, columns = read_records(X, y, WHAT)
     values = read_values(labels, WHAT)
     if len(values) < 2:
-        raise InputError(f"{WHAT} needs 2 records or more: without the only one there is nothing to train on")
+        raise InputError(f"{WHAT} needs at least 2 records: add records")
     if l2 == 0:
         check_unique(with_ones(features, True), columns, True, len(values) - 1)
     first = first_of_equals(features, np.unique(values, return_inverse=True)[1].astype(np.intp))
     solved = _solve(features, values, float(l2))
     if l2 == 0 and (lone := np.flatnonzero(solved.slack < SINGULAR)).size:
         raise InputError(
-            f"without a penalty no solution is unique without one of the records {list_names(lone)}, which settles a "
+            f"without a penalty the solution is not unique without one of the records {list_names(lone)}, which determines a "
             "parameter alone: set l2 > 0, or drop the column that only it fills"
         )
     moved = solved.errors / np.where(solved.slack > 0, solved.slack, 1.0)
@@ -134,7 +134,7 @@ def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
 class _Solved:
     """One model; of each record its error, one less its leverage, and the weights of H⁻¹a (n, d).
 
-    ``reached`` says that errors and slack are right to the last digits however small.
+    ``reached`` says that errors and slack have full precision however small.
     """
 
     coef: Floats
@@ -148,12 +148,12 @@ class _Solved:
 def _solve(X: Floats, y: Floats, l2: float) -> _Solved:
     centre, level = X.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(X - centre, full_matrices=False)
-    used = s > s.max(initial=0.0) * max(X.shape) * np.finfo(float).eps  # the rest is rounding
+    used = s > s.max(initial=0.0) * max(X.shape) * np.finfo(float).eps  # the others are rounding errors
     U, s, Vt = U[:, used], s[used], Vt[used]
     shrunk, lost = s / (s**2 + l2), l2 / (s**2 + l2)
     along = U.T @ (y - level)
-    # What the columns can't reach and what the penalty holds back, apart: no digits cancel where the second is small.
-    # Where the columns reach all records the first is zero but for rounding.
+    # The part outside the span of the columns and the part due to the penalty, separately, to avoid cancellation.
+    # If the columns span all records, the first is zero up to rounding.
     reached = len(s) >= len(y) - 1
     errors = U @ (lost * along) + (0.0 if reached else y - level - U @ along)
     slack = U**2 @ lost + (0.0 if reached else np.maximum(1 - 1 / len(y) - (U**2).sum(axis=1), 0.0))

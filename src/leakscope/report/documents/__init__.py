@@ -13,6 +13,8 @@ from leakscope.core.result import Result
 from leakscope.core.wording import name
 from leakscope.report.document import Details, Document, KeyFigures, Text
 
+__all__ = ["MAKERS", "caveats", "document"]
+
 Make = Callable[[Any, Sequence[Result]], Document]
 #: Functions that make documents, by kind of result; those of the package are found by the name of their module.
 MAKERS: dict[str, Make] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, name, percent, write
-from leakscope.evaluation.results import Audit, AuditedModel, Bound, Named, ReleaseRisk
+from leakscope.evaluation.results import Audit, AuditedModel, Bound, NamedMembers, ReleaseRisk
 from leakscope.evaluation.settings import REFERENCE_MODELS
 from leakscope.evaluation.verdict import choose_strongest
 from leakscope.report.document import (
@@ -127,7 +127,7 @@ def _sentences(audit: Audit) -> list[str]:
     return [said, *_named(audit.named)]
 
 
-def _named(named: Named | None) -> list[str]:
+def _named(named: NamedMembers | None) -> list[str]:
     """State how many people an attacker could name, where that is anybody."""
     if named is None or not named.count:
         return []

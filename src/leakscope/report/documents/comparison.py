@@ -110,7 +110,9 @@ def _blocks(found: Comparison) -> tuple[Block, ...]:
 
 def _call(found: Comparison) -> str:
     names = ("price", "references", "retrain", "confidence", "margin", "seed")
-    given = ", ".join(f"{key}={found.settings[key]!r}" for key in names if key in found.settings)
+    given = ", ".join(
+        f"{'utility_loss' if key == 'price' else key}={found.settings[key]!r}" for key in names if key in found.settings
+    )
     return f"ls.compare(target, defenses=[…], {given})"
 
 

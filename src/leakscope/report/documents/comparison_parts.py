@@ -9,7 +9,7 @@ from leakscope.report.documents.releases import shown_rate
 from leakscope.studies.compare.result import (
     Comparison,
     GroupUtility,
-    Measured,
+    MetricChange,
     RecordComparison,
     RecordVersion,
     Version,
@@ -35,7 +35,7 @@ def standing(version: Version | RecordVersion) -> str:
     return "Pareto-optimal."
 
 
-def _with_change(version: Version, one: Measured) -> tuple[Cell, Cell]:
+def _with_change(version: Version, one: MetricChange) -> tuple[Cell, Cell]:
     """A metric and its change; the model as it is has none."""
     return Value(one.value), None if version.risk_change is None else Value(one.change, "signed")
 

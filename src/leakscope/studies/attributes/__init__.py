@@ -1,7 +1,7 @@
 r"""Attribute inference: what a model reveals about one feature of a record to an attacker who knows the others.
 
-The attacker has the features :math:`x_K` of a record, optionally its label, and the model h: he sees the output h(x) for the record, and
-may query h with any other record. He infers the level of the sensitive feature :math:`x_s` [tople2020, section 3.3]. For a binary
+The attacker has the features :math:`x_K` of a record, optionally its label, and the model h: it sees the output h(x) for the record, and
+may query h with any other record. It infers the level of the sensitive feature :math:`x_s` [tople2020, section 3.3]. For a binary
 feature the advantage of an attack is
 
 .. math:: \mathrm{Adv}(A, h) = \Pr(A = 1 \mid x_s = 1) - \Pr(A = 1 \mid x_s = 0)
@@ -17,10 +17,10 @@ Two channels, and the limits of [tople2020, Thm 7]
 Let h depend on the features :math:`x_C` alone, as a causal model does on the causes of the label, and let
 :math:`x_s \notin x_C`. The theorem says that :math:`x_s` can't be inferred.
 
-- If the attacker knows :math:`x_C`, then h(x) is a function of what he knows, and so is every answer to a query:
-  :math:`\Pr(x_s \mid x_K, h(x)) = \Pr(x_s \mid x_K)`, and no attack has a gain. He may still have the advantage of the baseline:
+- If the attacker knows :math:`x_C`, then h(x) is a function of what is known, and so is every answer to a query:
+  :math:`\Pr(x_s \mid x_K, h(x)) = \Pr(x_s \mid x_K)`, and no attack has a gain. The attacker may still have the advantage of the baseline:
   "impossible to infer" holds for the gain only.
-- If he does not know all of :math:`x_C`, then h(x) reveals something about the missing features, which are correlated with :math:`x_s`:
+- If the attacker does not know all of :math:`x_C`, then h(x) reveals something about the missing features, which are correlated with :math:`x_s`:
   in general :math:`\Pr(x_s \mid x_K, h(x)) \neq \Pr(x_s \mid x_K)`. For these attackers the theorem as printed is false.
 - If :math:`x_s \in x_C`, the output depends on it, and reveals it to an attacker who knows the rest.
 

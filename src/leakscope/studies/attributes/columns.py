@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.errors import InputError
+from leakscope.data.encoding import numbers_of_column, text_codes
 from leakscope.data.records import list_names, take_rows
 
 MOST_LEVELS = 20
@@ -35,7 +36,7 @@ class Columns:
 
 
 def choose_columns(X: Any, sensitive: Any, known: Sequence[Any] | None, label: Any = None) -> Columns:
-    """Find the columns, or say in one sentence what is wrong with their names; ``label`` is what the labels are called.
+    """Find the columns, and refuse wrong names; ``label`` is the name of the labels.
 
     Examples
     --------
@@ -108,13 +109,10 @@ def as_numbers(X: Any, names: Sequence[Any]) -> tuple[Floats, Booleans]:
     table, unordered = np.empty((len(X), len(names))), np.zeros(len(names), dtype=bool)
     for place, name in enumerate(names):
         values = column(X, name)
-        if pd.api.types.is_bool_dtype(values) or (
-            pd.api.types.is_numeric_dtype(values) and not isinstance(values.dtype, pd.CategoricalDtype)
-        ):
-            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            table[:, place] = np.where(np.isfinite(numbers), numbers, np.nan)
+        if (numbers := numbers_of_column(values)) is not None:
+            table[:, place] = numbers
             continue
-        codes, distinct = pd.factorize(values.astype(object).where(values.notna(), "").map(str), sort=True)
+        codes, distinct = text_codes(values, missing="")
         table[:, place] = codes
         unordered[place] = len(distinct) <= MOST_CATEGORIES
     return table, unordered

@@ -33,7 +33,7 @@ from leakscope.core.intervals import normal_quantile
 from leakscope.core.ranking import combine
 
 
-class Judgement(NamedTuple):
+class InferredLevels(NamedTuple):
     """The levels that an attack infers for some records, and the true ones.
 
     ``probability`` is (records, levels); ``said`` is the inferred level, ``level`` the true one, ``half`` the half in which
@@ -49,8 +49,8 @@ class Judgement(NamedTuple):
     def levels(self) -> int:
         return int(self.probability.shape[1])
 
-    def take(self, rows: Indices) -> Judgement:
-        return Judgement(self.probability[rows], self.said[rows], self.level[rows], self.half[rows])
+    def take(self, rows: Indices) -> InferredLevels:
+        return InferredLevels(self.probability[rows], self.said[rows], self.level[rows], self.half[rows])
 
 
 def decide(probability: Floats, share: Floats) -> Indices:
@@ -64,34 +64,34 @@ def decide(probability: Floats, share: Floats) -> Indices:
     return np.asarray(np.argmax((probability - share) / (share * (1 - share)), axis=1), dtype=np.intp)
 
 
-def advantage(found: Judgement, confidence: float) -> Estimate:
+def advantage(found: InferredLevels, confidence: float) -> Estimate:
     """Attribute advantage, with its interval.
 
     Examples
     --------
     >>> level = np.tile([0, 0, 1, 1], 25)
-    >>> perfect = Judgement(np.eye(2)[level], level, level, np.tile([0, 1], 50))
+    >>> perfect = InferredLevels(np.eye(2)[level], level, level, np.tile([0, 1], 50))
     >>> advantage(perfect, 0.95)
     1.00 [0.82, 1.00]
     """
     return _sum_of_means(found, None, confidence)
 
 
-def gain(found: Judgement, baseline: Judgement, confidence: float) -> Estimate:
+def gain(found: InferredLevels, baseline: InferredLevels, confidence: float) -> Estimate:
     """Advantage of one attack minus that of another on the same records.
 
     Examples
     --------
     >>> level = np.tile([0, 0, 1, 1], 25)
     >>> half = np.tile([0, 1], 50)
-    >>> coin = Judgement(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
-    >>> gain(Judgement(np.eye(2)[level], level, level, half), coin, 0.95).value
+    >>> coin = InferredLevels(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
+    >>> gain(InferredLevels(np.eye(2)[level], level, level, half), coin, 0.95).value
     1.0
     """
     return _sum_of_means(found, baseline, confidence)
 
 
-def _sum_of_means(found: Judgement, other: Judgement | None, confidence: float) -> Estimate:
+def _sum_of_means(found: InferredLevels, other: InferredLevels | None, confidence: float) -> Estimate:
     """The advantage, or the difference of two, over both halves."""
 
     def measure(rows: Indices, level: Indices, counts: Indices) -> tuple[float, ...]:
@@ -113,7 +113,7 @@ def _sum_of_means(found: Judgement, other: Judgement | None, confidence: float) 
 
 
 def _over_halves(
-    found: Judgement, measure: Callable[[Indices, Indices, Indices], tuple[float, ...]]
+    found: InferredLevels, measure: Callable[[Indices, Indices, Indices], tuple[float, ...]]
 ) -> tuple[float, ...]:
     """Figures of rows, their levels and counts of these, over both halves; the last figure is a standard error."""
     parts, weights = [], []
@@ -153,13 +153,13 @@ def _price_bonett(
 # --- AUC --------------------------------------------------------------------------------------------------------------
 
 
-def auc(found: Judgement, confidence: float) -> Estimate:
+def auc(found: InferredLevels, confidence: float) -> Estimate:
     """Mean over levels of the AUC of one level against the rest, with DeLong's interval on the logit scale.
 
     Examples
     --------
     >>> level = np.tile([0, 0, 1, 1], 25)
-    >>> perfect = Judgement(np.eye(2)[level], level, level, np.tile([0, 1], 50))
+    >>> perfect = InferredLevels(np.eye(2)[level], level, level, np.tile([0, 1], 50))
     >>> auc(perfect, 0.95)
     1.00 [0.96, 1.00]
     """
@@ -173,14 +173,14 @@ def auc(found: Judgement, confidence: float) -> Estimate:
     return Estimate(value, low, high, confidence, n=len(found.level), method="DeLong over levels, logit scale")
 
 
-def auc_gain(found: Judgement, baseline: Judgement, confidence: float) -> Estimate:
+def auc_gain(found: InferredLevels, baseline: InferredLevels, confidence: float) -> Estimate:
     """AUC of one attack minus that of another on the same records.
 
     Examples
     --------
     >>> level = np.tile([0, 0, 1, 1], 25)
     >>> half = np.tile([0, 1], 50)
-    >>> coin = Judgement(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
+    >>> coin = InferredLevels(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
     >>> auc_gain(coin, coin, 0.95)
     0.00 [−0.04, 0.04]
     """
@@ -195,7 +195,7 @@ def _unseen(confidence: float, fewest: int) -> float:
     return -float(np.log((1 - confidence) / 2)) / (2 * max(1, fewest))
 
 
-def _auc(found: Judgement, other: Judgement | None) -> tuple[float, float, int]:
+def _auc(found: InferredLevels, other: InferredLevels | None) -> tuple[float, float, int]:
     """AUC, or the difference of two, its standard error, and the records of the rarest level."""
 
     def measure(rows: Indices, level: Indices, counts: Indices) -> tuple[float, ...]:

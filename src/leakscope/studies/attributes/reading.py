@@ -15,7 +15,7 @@ from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 from leakscope.core.errors import InputError
 from leakscope.data.records import as_array, read_features, take_rows
 from leakscope.models.model import Model
-from leakscope.models.target import make_target, predict_in_blocks
+from leakscope.models.target import Target, predict_in_blocks
 from leakscope.studies.attributes.columns import (
     Columns,
     as_numbers,
@@ -24,6 +24,7 @@ from leakscope.studies.attributes.columns import (
     read_levels,
     replaced,
 )
+from leakscope.studies.inputs import read_target
 
 #: With fewer records on a side, intervals are too wide to be of use.
 FEWEST = 40
@@ -86,10 +87,36 @@ class JudgedRecords:
         return ask
 
 
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The model, the held-out records with their labels, and the training records where these are judged too."""
+
+    target: Target
+    holdout: Any
+    labels: Any
+    train: Any
+
+
+def read_sides(model: Any, train: Any, holdout: Any, **how: Any) -> Sides:
+    """Check the model and its records, once for all sensitive columns; without training records the held-out ones are judged."""
+    if isinstance(model, Target):
+        target, y = read_target(model, train, holdout, **how), model.nonmembers.y
+        labels = y if model.model.classes is None else model.model.classes[y]
+        return Sides(target, model.nonmembers.X, labels, model.members.X)
+    if holdout is None:
+        raise InputError("pass a Target, or a model with train=(X, y) and holdout=(X, y)")
+    X = read_features(holdout[0], RECORDS)
+    if len(X) < FEWEST:
+        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
+    target = read_target(model, holdout if train is None else train, holdout, **how)
+    other = None if train is None else read_features(train[0], TRAIN)
+    if isinstance(X, pd.DataFrame) and other is not None:
+        other = other[list(X.columns)]
+    return Sides(target, X, holdout[1], other)
+
+
 def read_judged(
-    model: Any,
-    records: tuple[Any, Any],
-    train: tuple[Any, Any] | None,
+    given: Sides,
     sensitive: Any,
     known: Sequence[Any] | None,
     *,
@@ -97,18 +124,13 @@ def read_judged(
     digits: int | None,
     most: int,
     rng: np.random.Generator,
-    **how: Any,
 ) -> JudgedRecords:
-    """Check the records and the model, draw those that are judged, and deal them to halves."""
-    X = read_features(records[0], RECORDS)
-    columns = choose_columns(X, sensitive, known, label=getattr(records[1], "name", None))
-    if len(X) < FEWEST:
-        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
-    target = make_target(model, records if train is None else train, records, **how)
+    """Check the columns, draw the records that are judged, and deal them to halves."""
+    X, target = given.holdout, given.target
+    columns = choose_columns(X, sensitive, known, label=getattr(given.labels, "name", None))
     sides, labels = [X], [target.nonmembers.y]
-    if train is not None:
-        other = read_features(train[0], TRAIN)
-        sides.append(other[list(X.columns)] if isinstance(X, pd.DataFrame) else other)
+    if given.train is not None:
+        sides.append(given.train)
         labels.append(target.members.y)
     chosen = [np.sort(rng.permutation(len(side))[:most]) for side in sides]
     if min(map(len, chosen)) < FEWEST:
@@ -117,7 +139,7 @@ def read_judged(
     pooled = pd.concat(parts, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(parts)
     member = np.repeat(np.arange(len(parts)) == 1, list(map(len, parts)))
     level, levels = read_levels(pooled, sensitive)
-    _refuse_label(X, sensitive, records[1])
+    _refuse_label(X, sensitive, given.labels)
     for side in range(len(parts)):
         check_counts(level[member == bool(side)], levels, sensitive, TRAIN if side else RECORDS)
     features, categorical = as_numbers(pooled, columns.known)

@@ -20,9 +20,10 @@ from leakscope.core.versions import stamp
 from leakscope.evaluation.settings import MARGIN
 from leakscope.models.model import Outputs, Task
 from leakscope.models.provenance import model_fingerprint
+from leakscope.releases.release import Progress
 from leakscope.studies.attributes import measures
-from leakscope.studies.attributes.measures import Judgement
-from leakscope.studies.attributes.reading import FEWEST, JudgedRecords, read_judged
+from leakscope.studies.attributes.measures import InferredLevels
+from leakscope.studies.attributes.reading import FEWEST, JudgedRecords, Sides, read_judged, read_sides
 from leakscope.studies.attributes.result import (
     AttributeFinding,
     AttributeRisk,
@@ -30,14 +31,16 @@ from leakscope.studies.attributes.result import (
     SensitiveColumn,
     column_claims,
 )
+from leakscope.studies.inputs import Steps, formerly, given_model
 
 
+@formerly("sensitive")
 def attributes(
     model: Any,
-    train: tuple[Any, Any] | None,
-    holdout: tuple[Any, Any],
-    sensitive: Any,
+    train: tuple[Any, Any] | None = None,
+    holdout: tuple[Any, Any] | None = None,
     *,
+    sensitive: Any,
     known: Sequence[Any] | None = None,
     knows_label: bool = True,
     digits: int | None = None,
@@ -48,16 +51,15 @@ def attributes(
     task: Task | None = None,
     classes: ArrayLike | None = None,
     outputs: Outputs | None = None,
+    progress: Progress | None = None,
 ) -> Attributes:
     """Measure what a model reveals about sensitive columns to an attacker who knows others [tople2020, Def. 8].
 
     Parameters
     ----------
-    model
-        A fitted scikit-learn estimator or pipeline, a torch module, a callable or a `Model`; see `make_target`.
-    train, holdout
-        Pairs (X, y) of training records and of held-out records, with the sensitive columns and all that the model reads. Without training records
-        (None), the held-out ones alone are judged.
+    model, train, holdout, task, classes, outputs
+        See :func:`leakscope.audit`. The records have the sensitive columns too; those of a Target have only what the model reads, where the model
+        knows its columns. Without training records (None), the held-out ones alone are judged.
     sensitive
         Name of a column, or its number where X is an array, or a list of them; 2 to 20 different values each.
     known
@@ -74,14 +76,14 @@ def attributes(
         Confidence of every interval. Those of the gains are simultaneous for all attacks on one column.
     seed
         The same seed gives the same numbers to the last bit.
-    task, classes, outputs
-        As for `make_target`.
+    progress
+        Called with (stage, done, total).
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.integers(0, 2, (400, 2)), rng.integers(0, 2, 400)
-    >>> result = attributes(lambda X: 0.2 + 0.3 * X[:, 0], None, (X, y), [0, 1])
+    >>> result = attributes(lambda X: 0.2 + 0.3 * X[:, 0], None, (X, y), sensitive=[0, 1])
     >>> [result.claim("attribute_leak", column=column).outcome for column in ("0", "1")]
     ['yes', 'inconclusive']
     """
@@ -89,24 +91,25 @@ def attributes(
     if not names:
         raise InputError("sensitive names no column: name one or more")
     start, listed = time.perf_counter(), isinstance(known, list | tuple)
-    risks = [
-        attribute_inference(
-            model, *holdout, name, train=train, known=[one for one in known or () if one != name] if listed else known, knows_label=knows_label, digits=digits, attacks=attacks,
-            most=most, confidence=confidence, seed=seed, task=task, classes=classes, outputs=outputs,
-        )
-        for name in dict.fromkeys(names)
-    ]  # fmt: skip
-    settings = {
-        "model": risks[0].model, "sensitive": [risk.column.name for risk in risks], "knows_label": knows_label, "digits": digits,
-        "most": most, "margin": MARGIN, "confidence": confidence, "seed": seed,
-    }  # fmt: skip
+    check_seed(seed)
+    check_confidence(confidence)
+    sides = read_sides(model, train, holdout, task=task, classes=classes, outputs=outputs)
+    how: dict[str, Any] = {"knows_label": knows_label, "digits": digits, "most": most}
+    risks, names = [], list(dict.fromkeys(names))
+    step = Steps("inferring columns", len(names), progress)
+    for name in names:
+        others = [one for one in known or () if one != name] if listed else known
+        risks.append(_infer(sides, name, others, attacks=attacks, confidence=confidence, seed=seed, **how))
+        step()
+    settings = {"model": risks[0].model, "sensitive": [risk.column.name for risk in risks], **how, "margin": MARGIN}
+    settings |= {"confidence": confidence, "seed": seed}
     return Attributes(
         claims=tuple(claim for risk in risks for claim in column_claims(risk, MARGIN)),
         columns=tuple(risk.column for risk in risks),
         findings=tuple(found for risk in risks for found in risk.findings),
         warnings=(Caveat("columns_not_simultaneous", {"columns": len(risks)}),) if len(risks) > 1 else (),
         settings=plain_settings(settings),
-        fingerprints=model_fingerprint(model),
+        fingerprints=model_fingerprint(given_model(model)),
         seconds={"attacks": round(time.perf_counter() - start, 3)},
         **stamp(),
     )
@@ -120,15 +123,10 @@ def attribute_inference(
     *,
     train: tuple[Any, Any] | None = None,
     known: Sequence[Any] | None = None,
-    knows_label: bool = True,
-    digits: int | None = None,
-    attacks: Sequence[AttributeAttack] | None = None,
-    most: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
     task: Task | None = None,
     classes: ArrayLike | None = None,
     outputs: Outputs | None = None,
+    **how: Any,
 ) -> AttributeRisk:
     """Measure what a model reveals about one sensitive column; see `attributes`, which decides claims about several.
 
@@ -140,6 +138,8 @@ def attribute_inference(
         Records and their labels. With ``train`` they must be held-out records.
     train
         A pair (X, y) of records that the model was trained on: they are judged too, and compared.
+    how
+        Other options of `attributes`.
 
     Examples
     --------
@@ -152,18 +152,32 @@ def attribute_inference(
     >>> one.records.attack("output").gain.value
     0.0
     """
+    sides = read_sides(model, train, (X, y), task=task, classes=classes, outputs=outputs)
+    return _infer(sides, sensitive, known, **how)
+
+
+def _infer(
+    sides: Sides,
+    sensitive: Any,
+    known: Sequence[Any] | None = None,
+    *,
+    knows_label: bool = True,
+    digits: int | None = None,
+    attacks: Sequence[AttributeAttack] | None = None,
+    most: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> AttributeRisk:
+    """Judge all attacks on one sensitive column."""
     seed, confidence, most = check_seed(seed), check_confidence(confidence), check_count("most", most, FEWEST)
     digits = None if digits is None else check_count("digits", digits, least=0)
     chosen = _choose(attacks, knows_label)
     reading, asking = np.random.default_rng(seed).spawn(2)
-    judged = read_judged(
-        model, (X, y), train, sensitive, known, knows_label=knows_label, digits=digits, most=most, rng=reading,
-        task=task, classes=classes, outputs=outputs,
-    )  # fmt: skip
+    judged = read_judged(sides, sensitive, known, knows_label=knows_label, digits=digits, most=most, rng=reading)
     guesses = _guess(judged, chosen, asking)
     column = SensitiveColumn(str(sensitive), len(judged.levels), tuple(map(str, judged.columns.known)))
     findings = _judge(judged, chosen, guesses, False, confidence, column.name)
-    if train is not None:
+    if sides.train is not None:
         members = _judge(judged, chosen, guesses, True, confidence, column.name)
         findings += [
             replace(one, beyond_holdout=difference(one.gain, other.gain))
@@ -189,15 +203,15 @@ def _choose(attacks: Sequence[AttributeAttack] | None, knows_label: bool) -> tup
 
 
 @dataclass(frozen=True)
-class _Guesses:
+class _AttributeGuesses:
     """Guesses of the baseline, of each attack, and of each attack against the control, where it has one."""
 
-    baseline: Judgement
-    attacks: tuple[Judgement, ...]
-    controls: tuple[Judgement | None, ...]
+    baseline: InferredLevels
+    attacks: tuple[InferredLevels, ...]
+    controls: tuple[InferredLevels | None, ...]
 
 
-def _guess(judged: JudgedRecords, attacks: Sequence[AttributeAttack], rng: np.random.Generator) -> _Guesses:
+def _guess(judged: JudgedRecords, attacks: Sequence[AttributeAttack], rng: np.random.Generator) -> _AttributeGuesses:
     """Run the baseline and every attack on each half of the records, with the other as reference."""
     from leakscope.attacks import imputation
 
@@ -207,7 +221,7 @@ def _guess(judged: JudgedRecords, attacks: Sequence[AttributeAttack], rng: np.ra
     baseline = _cross(judged, imputation(), halves, seeds)
     halves = [replace(one, prior=baseline.probability[judged.half == half]) for half, one in enumerate(halves)]
     found = [_cross(judged, attack, halves, seeds) for attack in attacks]
-    controls: list[Judgement | None] = [None] * len(attacks)
+    controls: list[InferredLevels | None] = [None] * len(attacks)
     if any(attack.has_control for attack in attacks):
         false = judged.output(shuffled)
         changed = not np.array_equal(false, output)  # equal answers give equal guesses, to the last bit
@@ -215,7 +229,7 @@ def _guess(judged: JudgedRecords, attacks: Sequence[AttributeAttack], rng: np.ra
         for number, attack in enumerate(attacks):
             if attack.has_control:
                 controls[number] = _cross(judged, attack, halves, seeds) if changed else found[number]
-    return _Guesses(baseline, tuple(found), tuple(controls))
+    return _AttributeGuesses(baseline, tuple(found), tuple(controls))
 
 
 def _evidence(judged: JudgedRecords, output: Floats, half: int, rng: np.random.Generator) -> AttributeEvidence:
@@ -245,7 +259,7 @@ def _with_output(evidence: AttributeEvidence, output: Floats, asked: Booleans) -
 
 def _cross(
     judged: JudgedRecords, attack: AttributeAttack, halves: Sequence[AttributeEvidence], seeds: Sequence[int]
-) -> Judgement:
+) -> InferredLevels:
     """One attack on both halves. All start from the same random numbers: equal evidence gives equal guesses."""
     probability = np.empty((len(judged.level), len(judged.levels)))
     said = np.empty(len(judged.level), np.intp)
@@ -253,7 +267,7 @@ def _cross(
         asked, known = judged.half == half, evidence.reference.level
         probability[asked] = attack.guess(evidence, np.random.default_rng(seed))
         said[asked] = measures.decide(probability[asked], np.bincount(known, minlength=evidence.levels) / len(known))
-    return Judgement(probability, said, judged.level, judged.half)
+    return InferredLevels(probability, said, judged.level, judged.half)
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -262,7 +276,7 @@ def _cross(
 def _judge(
     judged: JudgedRecords,
     attacks: Sequence[AttributeAttack],
-    guesses: _Guesses,
+    guesses: _AttributeGuesses,
     member: bool,
     confidence: float,
     column: str,

@@ -1,4 +1,4 @@
-"""What is measured besides membership: the noise that differential privacy needs, and sensitive columns."""
+"""Other measures than membership: the noise that differential privacy needs, and sensitive columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.data.records import list_names
 from leakscope.studies.attributes.columns import FEWEST_OF_LEVEL, MOST_LEVELS
 from leakscope.studies.causal.result import Attribute, Noise
-from leakscope.studies.causal.scenarios import Problem
+from leakscope.studies.causal.scenarios import CausalProblem
 
 #: Rounds, swaps in each, records of a training set, and weight of the penalty, for the sensitivity.
 ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1
@@ -22,7 +22,7 @@ ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1
 MOST_GUESSED = 10_000
 
 
-def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
+def measure_noise(problem: CausalProblem, seed: int, confidence: float) -> Noise:
     """L1 sensitivity [tople2020, Def. 5, Lemma 1] of least squares for the value, or for the most frequent class.
 
     The largest over random swaps of one record, on the causes and on all columns; both see the same swaps. The ratio is
@@ -55,7 +55,7 @@ def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
 
 
 def measure_attributes(
-    problem: Problem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
+    problem: CausalProblem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
 ) -> tuple[Attribute, ...]:
     """What the outputs of each kind of model add to inferring sensitive columns [tople2020, Def. 8], of records of P.
 
@@ -82,7 +82,7 @@ def measure_attributes(
     return tuple(found)
 
 
-def check_sensitive(names: Sequence[str], problem: Problem) -> None:
+def check_sensitive(names: Sequence[str], problem: CausalProblem) -> None:
     """Refuse columns that can't be inferred, before anything is trained."""
     for name in names:
         if name not in problem.names:

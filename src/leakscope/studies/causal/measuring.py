@@ -20,7 +20,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.data.records import Records
 from leakscope.models.model import Model
 from leakscope.studies.causal.result import SAME, SHIFTED, Compared, ModelAttack
-from leakscope.studies.causal.scenarios import Problem, Scenario
+from leakscope.studies.causal.scenarios import CausalProblem, Scenario
 
 Found = TypeVar("Found")
 
@@ -28,7 +28,7 @@ FIGURES = ("accuracy", "auc", "control_accuracy", "control_auc", "excess_accurac
 
 
 @dataclass(frozen=True)
-class Part:
+class ScenarioPart:
     """One kind of model in one scenario: utilities of records, generalisation errors, and what attacks found, by law."""
 
     training: Floats
@@ -55,8 +55,8 @@ def measure(
     seeds: np.random.SeedSequence,
     each: float,
     confidence: float,
-) -> Part:
-    """Ask both models about all records, and attack them; ``each`` is the confidence of every attack."""
+) -> ScenarioPart:
+    """Query both models with all records, and attack them; ``each`` is the confidence of every attack."""
     labels = np.concatenate([sample.y for sample in scenario.samples])
     scale = float(np.var(labels))
     own = [_utility(model, sample, scale) for model, sample in zip(pair.models, pair.samples, strict=True)]
@@ -64,7 +64,7 @@ def measure(
     attack = partial(try_membership, pair, attacks=attacks, most=most, confidence=each)
     classes = pair.models[0].classes is not None
     table = kind if isinstance(kind, TableKind) else None
-    return Part(
+    return ScenarioPart(
         training=np.concatenate(own),
         test=_over_models(pair, scenario.test, scale),
         shifted=tuple(_over_models(pair, records, scale) for records in worlds),
@@ -77,12 +77,12 @@ def measure(
 def measure_blind(
     scenario: Scenario, *, most: int, seeds: np.random.SeedSequence, confidence: float
 ) -> dict[str, list[Blind]]:
-    """What an attacker does who never asks a model, by law."""
+    """Measure the blind baseline, by law."""
     return _by_law(scenario, seeds, partial(try_blind, scenario.samples, most=most, confidence=confidence))
 
 
 def _by_law(scenario: Scenario, seeds: np.random.SeedSequence, attack: Callable[..., Found]) -> dict[str, list[Found]]:
-    """Attack with non-members of P, whose figures do not depend on the number of shifted worlds, and of each P*."""
+    """Attack with non-members of P, whose figures do not depend on the number of shifted distributions, and of each P*."""
     first, *children = seeds.spawn(len(scenario.shifted) + 1)
     worlds = zip(scenario.shifted.values(), children, strict=True)
     return {
@@ -122,9 +122,9 @@ def _unseen(kind: TableKind, pair: Pair, records: Records) -> float:
 
 
 def pool(estimates: Sequence[Estimate]) -> Estimate:
-    """The mean over worlds; its interval is over records and holds for the worlds that were drawn.
+    """The mean over shifted distributions; its interval is over records, for the distributions that were drawn.
 
-    Worlds share their training samples, so that errors over records are not taken to average out: the ends are the means of
+    Distributions share their training samples, so that errors over records are not taken to average out: the ends are the means of
     the ends.
 
     Examples
@@ -141,7 +141,7 @@ def pool(estimates: Sequence[Estimate]) -> Estimate:
     return replace(first, value=value, low=low, high=high, n=sum(counted) or None, method=method)
 
 
-def compare(kind: Kind, problem: Problem, parts: Sequence[Part], confidence: float) -> Compared:
+def compare(kind: Kind, problem: CausalProblem, parts: Sequence[ScenarioPart], confidence: float) -> Compared:
     """One kind of model over all scenarios."""
     errors = [pair for part in parts for pair in part.errors]
     unseen = [share for part in parts for share in part.unseen]
@@ -165,7 +165,7 @@ def _mean(values: Floats, confidence: float) -> Estimate:
     return replace(found, high=max(found.value, min(1.0, found.high)))  # no utility passes 1
 
 
-def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[ModelAttack]:
+def pool_attacks(kind: Kind, parts: Sequence[ScenarioPart]) -> list[ModelAttack]:
     """Give each attack on one kind of model, over all shifted distributions."""
     pooled = []
     for law in (SAME, SHIFTED):
@@ -176,6 +176,6 @@ def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[ModelAttack]:
 
 
 def pool_blind(worlds: Sequence[Sequence[Blind]]) -> Blind:
-    """The blind attacker over all worlds."""
+    """The blind baseline over all shifted distributions."""
     found = [blind for world in worlds for blind in world]
     return Blind(pool([one.accuracy for one in found]), pool([one.auc for one in found]))

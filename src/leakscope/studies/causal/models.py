@@ -13,14 +13,14 @@ from leakscope.causal.kinds import EstimatorKind, Kind, NetworkKind, TableKind
 from leakscope.causal.network import LARGEST_TABLE
 from leakscope.core.errors import InputError
 from leakscope.data.records import list_names
-from leakscope.studies.causal.scenarios import Problem
+from leakscope.studies.causal.scenarios import CausalProblem
 
 #: Models by name: what stands for all columns and, where a table can't, for the causes.
 MODELS = ("network", "logistic", "trees", "ridge")
 
 
 def choose_kinds(
-    problem: Problem, model: Any, wrong: int, others: dict[str, tuple[int, ...]], rng: np.random.Generator
+    problem: CausalProblem, model: Any, wrong: int, others: dict[str, tuple[int, ...]], rng: np.random.Generator
 ) -> list[Kind]:
     """The causal model, one on all columns, the same kind on the causes, and causal models on other choices of columns."""
     everything, causes = tuple(range(len(problem.names))), problem.causes
@@ -43,12 +43,12 @@ def choose_kinds(
     return [(TableKind if fits else make)(columns, problem.levels, name=title) for fits, columns, title in kinds]
 
 
-def _fits_table(problem: Problem, columns: Sequence[int]) -> bool:
+def _fits_table(problem: CausalProblem, columns: Sequence[int]) -> bool:
     cells = math.prod(float(problem.levels[column]) for column in columns)
     return problem.classes is not None and 0 < cells * len(problem.classes) <= LARGEST_TABLE
 
 
-def _maker(problem: Problem, model: Any) -> tuple[Callable[..., Kind], str]:
+def _maker(problem: CausalProblem, model: Any) -> tuple[Callable[..., Kind], str]:
     """How a model on some columns is made, and what it is called."""
     regression = problem.classes is None
     if model == "network":

@@ -14,7 +14,7 @@ import pandas as pd
 from leakscope.attacks import ATTACKS, confidence_network
 from leakscope.attacks.protocol import Attack
 from leakscope.causal.bif import read_bif
-from leakscope.causal.encoding import MISSING, Task, encode
+from leakscope.causal.encoding import MISSING, encode
 from leakscope.causal.kinds import Kind
 from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
 from leakscope.causal.named import NETWORKS, load_network
@@ -25,12 +25,12 @@ from leakscope.core.result import Caveat, NotRun, plain_settings
 from leakscope.core.threads import one_thread
 from leakscope.core.versions import stamp
 from leakscope.data.records import list_names
-from leakscope.models.model import Model
+from leakscope.models.model import Model, Task
 from leakscope.releases.release import Progress
 from leakscope.studies.causal.claims import decide
 from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise
 from leakscope.studies.causal.measuring import (
-    Part,
+    ScenarioPart,
     compare,
     measure,
     measure_blind,
@@ -40,22 +40,24 @@ from leakscope.studies.causal.measuring import (
 )
 from leakscope.studies.causal.models import choose_kinds
 from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy, Choice, Source
-from leakscope.studies.causal.scenarios import Problem, from_environments, from_graph, from_parents, without
+from leakscope.studies.causal.scenarios import CausalProblem, from_environments, from_graph, from_parents, without
+from leakscope.studies.inputs import Steps, formerly
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.
 SHIFTS = ("random", "parents", "children", "all")
-#: Shifted worlds.
+#: Shifted distributions.
 DRAWS = 5
 #: Records of each part that is sampled from a graph.
 ROWS = 30_000
 
 
+@formerly(parents="causes")
 def study(
     data: Any = None,
     label: str = "",
     *,
     graph: Network | str | Path | None = None,
-    parents: Sequence[str] | None = None,
+    causes: Sequence[str] | None = None,
     environments: str | None = None,
     drop: Sequence[str] = (),
     shift: str | float = "random",
@@ -78,22 +80,22 @@ def study(
     Parameters
     ----------
     data
-        A DataFrame of people; None samples ``rows`` from the graph for each of the three parts.
+        A DataFrame of records; None samples ``rows`` from the graph for each of the three parts.
     label
         The column to predict.
-    graph, parents, environments
+    graph, causes, environments
         Where the causes come from, one of the three: a network, its name (``"alarm"``) or a BIF file; the names of the
-        causes; or the column that tells environments apart, from which the causes are learned
+        causes; or the column of environments, from which the causes are learned
         (`causal.invariant_features`).
     drop
-        Columns that no model sees. With a graph they are still part of the worlds that records are drawn from; a cause of the
+        Columns that no model sees. With a graph records are still drawn with them; a cause of the
         label can't be dropped.
     shift
         How P* differs (`causal_study.scenarios`). With a graph: ``"random"`` redraws every table but the label's,
         ``"parents"``, ``"children"`` and ``"all"`` intervene there [tople2020, Figure 2], and a number adds that much noise
         [tople2020, Figure 3c]. Without one it is ``"random"``; environments are their own shift.
     draws
-        Number of shifted worlds, by default 5; environments have their own. Figures of P* are means over them, with intervals over records for these worlds.
+        Number of shifted distributions, by default 5; environments have their own. Figures of P* are means over them, with intervals over records.
     model
         What uses all columns: ``"network"`` (128-512-128, needs torch), ``"logistic"``, ``"trees"`` or ``"ridge"``, or a
         scikit-learn estimator. The causal model is the table of Y given its causes where these are levels and Y a class,
@@ -131,22 +133,23 @@ def study(
         "rows": (ROWS if rows is None else rows, 120),
     }.items():
         check_count(what, value, least)
-    _check(label, shift, task, {"graph": graph, "parents": parents, "environments": environments})
+    _check(label, shift, task, {"graph": graph, "causes": causes, "environments": environments})
     confidence = check_confidence(confidence)
     seed = check_seed(seed)
     data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
-    parents = None if parents is None else _names(parents, "parents")
+    causes = None if causes is None else _names(causes, "causes")
     drop = _names(drop, "drop")
     seeds = np.random.SeedSequence(seed)
     problem, choice, others = _problem(
-        data, label, graph, parents, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
+        data, label, graph, causes, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
         confidence=confidence, seeds=seeds.spawn(1)[0],
     )  # fmt: skip
     check_sensitive(sensitive, problem)
     tried = _chosen_attacks(attacks, paper_attack, "regression" if problem.classes is None else "classification")
     kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
     each = 1 - (1 - confidence) / max(1, len(tried))
-    report = _Progress(progress, (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive))
+    steps = (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive)
+    report = Steps("comparing models", steps, progress)
     # Threads of models this small wait for each other, for minutes where the machine is busy.
     with one_thread():
         runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
@@ -177,23 +180,23 @@ def study(
 
 
 class _Runs(NamedTuple):
-    """What each kind did in each scenario, the blind attackers, the pairs of the first scenario, and what could not run."""
+    """What each kind did in each scenario, the blind baselines, the pairs of the first scenario, and what could not run."""
 
-    parts: list[list[Part]]
+    parts: list[list[ScenarioPart]]
     blinds: list[dict[str, list[Blind]]]
     trained: dict[str, Pair]
     not_run: dict[tuple[str, str], NotRun]
 
 
 def _run(
-    problem: Problem,
+    problem: CausalProblem,
     kinds: Sequence[Kind],
     attacks: Sequence[Attack],
     most: int,
     each: float,
     confidence: float,
     seeds: np.random.SeedSequence,
-    report: _Progress,
+    report: Steps,
 ) -> _Runs:
     """Train and measure every kind in every scenario."""
     runs = _Runs([[] for _ in kinds], [], {}, {})
@@ -235,7 +238,7 @@ def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"state the source of the causes by one of graph, parents and environments: {what}")
+        raise InputError(f"state the source of the causes by one of graph, causes and environments: {what}")
     if not isinstance(sources["graph"], Network | str | Path | None):
         raise InputError(f"graph must be a Network, its name or a BIF file, not a {type(sources['graph']).__name__}")
     if not isinstance(sources["environments"], str | None):
@@ -245,7 +248,7 @@ def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
 def _names(values: Any, what: str) -> list[str]:
     """Names of columns as texts."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"{what} is a list of names: pass [{values!r}]")
+        raise InputError(f"{what} must be a list of names: pass [{values!r}]")
     return [str(value) for value in values]
 
 
@@ -254,7 +257,7 @@ def _table(data: Any) -> pd.DataFrame | None:
     if data is None:
         return None
     if not isinstance(data, pd.DataFrame):
-        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}")
+        raise InputError(f"data must be a DataFrame, not a {type(data).__name__}")
     table = data.set_axis([str(name) for name in data.columns], axis=1)
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()].tolist()
@@ -263,7 +266,7 @@ def _table(data: Any) -> pd.DataFrame | None:
 
 
 def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
-    """Those that were asked for, or all that fit the label, with the network of the paper if wanted."""
+    """The chosen attacks, or all that fit the label, with the network of the paper if chosen."""
     if attacks is not None:
         if isinstance(attacks, Attack) or not all(isinstance(attack, Attack) for attack in attacks):
             raise InputError(
@@ -279,7 +282,7 @@ def _problem(
     data: Any,
     label: str,
     graph: Any,
-    parents: Sequence[str] | None,
+    causes: Sequence[str] | None,
     environments: str | None,
     *,
     drop: Sequence[str],
@@ -289,7 +292,7 @@ def _problem(
     task: Task | None,
     confidence: float,
     seeds: np.random.SeedSequence,
-) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
+) -> tuple[CausalProblem, Choice | None, dict[str, tuple[int, ...]]]:
     """The problem, how the causes were chosen from environments, and other choices to try."""
     if label in drop:
         raise InputError(f"{label!r} is the label and can't be dropped")
@@ -309,21 +312,21 @@ def _problem(
         problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
         return problem, None, {}
     if data is None:
-        raise InputError("without a graph there must be data: give a table of people")
+        raise InputError("without a graph there must be data: pass a DataFrame of records")
     if rows is not None:
         raise InputError("rows is for samples of a graph: leave it out")
     data = without(data, drop)
-    if parents is not None:
+    if causes is not None:
         encoded = encode(data, label, task=task)
-        return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), None, {}
+        return from_parents(encoded, label, causes, shift=shift, draws=worlds, seeds=seeds), None, {}
     if shift != "random" or draws is not None:
-        raise InputError("environments are their own shifted worlds: leave shift and draws out")
+        raise InputError("environments are the shifted distributions: leave shift and draws out")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
 
 
 def _from_environments(
     data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
-) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
+) -> tuple[CausalProblem, Choice | None, dict[str, tuple[int, ...]]]:
     from leakscope.causal.invariance import alternatives, invariant_features
 
     if column not in data.columns or column == label:
@@ -344,8 +347,8 @@ def _from_environments(
     causes = others.pop("chosen")
     if not causes:
         raise InputError(
-            f"these environments identify no cause of {label}: {len(found.accepted)} of {found.tested} sets of columns are invariant; name the causes with "
-            "parents"
+            f"these environments identify no cause of {label}: {len(found.accepted)} of {found.tested} sets of columns are invariant; "
+            "name them with causes"
         )
     others.pop("all features", None)
     choice = Choice(
@@ -365,7 +368,7 @@ def _from_environments(
 # --- what is stated ---------------------------------------------------------------------------------------------------
 
 
-def _settings(problem: Problem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:
+def _settings(problem: CausalProblem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:
     by_environment = problem.causes_from in ("invariant", "suggested")
     return {
         "trained_on": min(len(scenario.samples[0]) for scenario in problem.scenarios),
@@ -388,15 +391,3 @@ def _warnings(found: CausalStudy, skipped: int) -> Iterator[Caveat]:
     for model in found.models:
         if model.unseen > 0:
             yield Caveat("unseen_causes", {"model": model.name, "share": model.unseen})
-
-
-class _Progress:
-    """Counts steps for a progress bar."""
-
-    def __init__(self, report: Progress | None, total: int) -> None:
-        self.report, self.total, self.done = report, total, 0
-
-    def __call__(self, steps: int = 1) -> None:
-        self.done += steps
-        if self.report is not None:
-            self.report("comparing models", self.done, self.total)

@@ -1,12 +1,12 @@
-"""What is compared on what: training samples, others of the same law P, and shifted laws P* with the same causes of Y.
+"""Samples of a comparison: training samples, held-out records of the same distribution P, and shifted distributions P* with the same causes of Y.
 
 - **A graph**: P* is the network with tables exchanged (`causal.shifts`). Where there are data, P is the data, and the label's
   table is counted in them, so that Y follows its causes in P* as it does there.
-- **Given parents, no graph**: P* keeps records of P by a random preference for values of the causes, and takes all other
-  columns from other records: the causes and Y of a record stay together, everything else loses its tie to them.
+- **Named causes, no graph**: P* keeps records of P by a random preference for values of the causes, and takes all other
+  columns from other records: the causes and Y of a record stay together, everything else is independent of them.
 - **Environments**: P* is each environment in turn, and P the others.
 
-Data are dealt in three equal parts: two training samples, and others. Both samples train models of each kind, each the
+Data are split into three equal parts: two training samples, and held-out records. Both samples train models of each kind, each the
 control of the other (`causal.membership`).
 """
 
@@ -38,7 +38,7 @@ FEWEST_IN_PART = 6 * FEWEST_OF_PAIR
 
 @dataclass(frozen=True)
 class Scenario:
-    """Two training samples and others of P, and records of one or more shifted laws by name."""
+    """Two training samples and held-out records of P, and records of one or more shifted distributions by name."""
 
     samples: tuple[Records, Records]
     test: Records
@@ -46,7 +46,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class CausalProblem:
     """All that a comparison needs: columns, the causes among them, and scenarios."""
 
     label: str
@@ -73,16 +73,16 @@ def from_graph(
     draws: int,
     seeds: np.random.SeedSequence,
     drop: Sequence[str] = (),
-) -> Problem:
-    """Scenario of a graph: data, or samples of the network, against ``draws`` shifted worlds.
+) -> CausalProblem:
+    """Scenario of a graph: data, or samples of the network, against ``draws`` shifted distributions.
 
-    Variables in ``drop`` belong to the worlds, and no model sees them.
+    Records are drawn with the variables in ``drop``, and no model sees them.
     """
     network.check_names([label, *drop])
     causes = network.parents[label]
     if not causes:
         raise InputError(
-            f"{label} has no parents in the graph {network.name}: choose another label, or name its causes with parents"
+            f"{label} has no parents in the graph {network.name}: choose another label, or name its causes with causes=[…]"
         )
     if needed := [name for name in drop if name in causes]:
         raise InputError(
@@ -104,7 +104,7 @@ def from_graph(
         for name, other, child in _shifts(world, label, shift, draws, shifting)
     }
     names = tuple(name for name in network.names if name not in (label, *hidden))
-    return Problem(
+    return CausalProblem(
         label=label,
         names=names,
         levels=tuple(len(network.levels[name]) for name in names),
@@ -118,7 +118,7 @@ def from_graph(
 def _shifts(
     network: Network, label: str, shift: str | float, draws: int, seeds: np.random.SeedSequence
 ) -> Iterator[tuple[str, Network, np.random.SeedSequence]]:
-    """Name, network and seed of each shifted world."""
+    """Name, network and seed of each shifted distribution."""
     for number, child in enumerate(seeds.spawn(draws), start=1):
         tables, sampling = child.spawn(2)
         if isinstance(shift, str):
@@ -168,14 +168,14 @@ def without(data: pd.DataFrame, drop: Sequence[str]) -> pd.DataFrame:
 
 
 def from_parents(
-    data: Encoded, label: str, parents: Sequence[str], *, shift: str | float, draws: int, seeds: np.random.SeedSequence
-) -> Problem:
+    data: Encoded, label: str, named: Sequence[str], *, shift: str | float, draws: int, seeds: np.random.SeedSequence
+) -> CausalProblem:
     """Scenario of named causes: the data against ``draws`` tilted selections of them."""
     if shift != "random":
         raise InputError(f"without a graph the shift is random, not {shift}: give a graph for others")
-    causes = data.columns(parents, "the parents")
+    causes = data.columns(named, "the causes")
     if not causes:
-        raise InputError("parents names no column: name the causes of the label")
+        raise InputError("causes names no column: name the causes of the label")
     dealing, shifting = seeds.spawn(2)
     everyone = Records(data.X, data.y, np.arange(len(data.y)))
     parts = [everyone.take(part) for part in deal_three(len(data.y), np.random.default_rng(dealing))]
@@ -184,7 +184,7 @@ def from_parents(
         for number, child in enumerate(shifting.spawn(draws), start=1)
     }
     scenario = Scenario((parts[0], parts[1]), parts[2], shifted)
-    return Problem(label, data.names, data.levels, data.classes, causes, "named", (scenario,))
+    return CausalProblem(label, data.names, data.levels, data.classes, causes, "named", (scenario,))
 
 
 def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np.random.Generator) -> Records:
@@ -228,7 +228,7 @@ def from_environments(
     environment: NDArray[Any],
     source: Source,
     seeds: np.random.SeedSequence,
-) -> Problem:
+) -> CausalProblem:
     """Scenarios of environments: each of the largest in turn against all others."""
     codes, names = pd.factorize(environment, sort=True)
     sizes = np.bincount(codes)
@@ -249,7 +249,7 @@ def from_environments(
         held = {f"environment {names[number]}": everyone.take(codes == number)}
         scenarios.append(Scenario((parts[0], parts[1]), parts[2], held))
     skipped = len(names) - len(scenarios)
-    return Problem(label, data.names, data.levels, data.classes, tuple(causes), source, tuple(scenarios), skipped)
+    return CausalProblem(label, data.names, data.levels, data.classes, tuple(causes), source, tuple(scenarios), skipped)
 
 
 def deal_three(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:

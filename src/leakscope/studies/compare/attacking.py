@@ -3,8 +3,7 @@
 An attacker who knows the defense fits on defended answers: every attack that learns does so, since the records that it knows
 are shown to it as the version shows them. Two more are added where they can be run:
 
-- *label only*: asks for the label of slightly changed copies of a record, and so has no use for the confidences that a
-  defense masks (Choquette-Choo et al. 2021);
+- *label only*: queries the labels of slightly changed copies of a record, so that masked confidences do not matter (Choquette-Choo et al. 2021);
 - *attacks with reference models*: LiRA (Carlini et al. 2022) and RMIA (Zarifzadeh et al. 2024) compare with models that were
   trained with the defense, and whose answers go through it.
 """
@@ -19,13 +18,12 @@ from leakscope.attacks import ATTACKS, explanation_attacks, reference_attacks
 from leakscope.attacks import membership_explanation_references as of_explanations
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.protocol import Attack
-from leakscope.core.ranking import Part, split
+from leakscope.core.ranking import ScoreSplit, split
 from leakscope.evaluation.design import Design
-from leakscope.evaluation.evaluate import Case as Judging
-from leakscope.evaluation.evaluate import evaluate
+from leakscope.evaluation.evaluate import EvaluationCase, evaluate
 from leakscope.evaluation.references import fit_of_members, observe_version
 from leakscope.evaluation.results import Fit, Risk
-from leakscope.evaluation.risk import Confidence, Trial
+from leakscope.evaluation.risk import Confidence, JudgedAttack
 from leakscope.evaluation.training import Trained
 from leakscope.evaluation.verdict import choose_strongest
 from leakscope.models.target import Target
@@ -44,7 +42,7 @@ KNOWS: dict[str, Literal["references", "labels"]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case(Judging):
+class ComparisonCase(EvaluationCase):
     """What all versions are judged by: the same records, halves, baseline and groups.
 
     ``attacks`` holds for each version its attacks and the confidence of each, so that all intervals of all versions are simultaneous at
@@ -60,12 +58,12 @@ class Case(Judging):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What the attacks found on one version: risks that hold for all versions at once, and the scores of each attack by half."""
+class VersionOutcome:
+    """What the attacks found on one version: risks with intervals that are simultaneous for all versions, and the scores of each attack by half."""
 
     careful: tuple[Risk, ...]
-    scores: tuple[list[Part], ...]
-    trials: tuple[Trial, ...]
+    scores: tuple[list[ScoreSplit], ...]
+    trials: tuple[JudgedAttack, ...]
     fit: Fit | None
 
     @property
@@ -102,16 +100,16 @@ def explained_by(version: Planned, explained: Sequence[str]) -> list[str]:
     return [name if change is None else change(name) for name in explained]
 
 
-def attack_version(case: Case, version: Planned, trained: Trained, place: int) -> Outcome:
+def attack_version(case: ComparisonCase, version: Planned, trained: Trained, place: int) -> VersionOutcome:
     """Run every attack on one version, the one at ``place`` of those that share the models."""
     target, show, attacks = case.target, version.show(case.target), case.attacks[version.name]
     names = [name for attack, _ in attacks for name in attack.releases]
     observed = observe_version(target, case.sample, trained, place, show, names)
-    bare = Judging(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
+    bare = EvaluationCase(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
     found = [evaluate(attack, bare, observed, (chance,)) for attack, chance in attacks]
     assert case.blind is not None
     scale = case.blind.scale
-    return Outcome(
+    return VersionOutcome(
         tuple(one.risks[0] for one in found),
         tuple(split(one.trial.target.guesses.score, one.trial.target.member, scale) for one in found),
         tuple(one.trial for one in found),

@@ -22,17 +22,21 @@ from leakscope.data.small_groups import pool_levels
 from leakscope.evaluation.dominance import find_dominating, negated
 from leakscope.evaluation.risk import assess_groups
 from leakscope.evaluation.verdict import largest_figures
-from leakscope.studies.compare.attacking import KNOWS, Case, Outcome
+from leakscope.studies.compare.attacking import KNOWS, ComparisonCase, VersionOutcome
 from leakscope.studies.compare.guarantees import hold_claim
 from leakscope.studies.compare.measuring import Seen
 from leakscope.studies.compare.paired import PairedAucs, pair_aucs
-from leakscope.studies.compare.result import Attacked, Version
-from leakscope.studies.compare.utility import change_of_shares, price_by_group, price_of_explanations
-from leakscope.studies.compare.utility import price as price_of
+from leakscope.studies.compare.result import AttackOnVersion, Version
+from leakscope.studies.compare.utility import (
+    change_of_shares,
+    faithfulness_changes,
+    utility_by_group,
+    utility_changes,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
+class RivalVersions:
     """Risk and utility of all versions, comparable pair by pair.
 
     ``places`` says which of the paired AUCs belong to which version; ``qualities`` are for each version what must not get
@@ -84,12 +88,12 @@ class Rivals:
 
 
 def combine(
-    case: Case, seen: Sequence[Seen], alone: Any, price: float, margin: float
+    case: ComparisonCase, seen: Sequence[Seen], alone: Any, utility_loss: float, margin: float
 ) -> tuple[list[Version], tuple[float, float]]:
     """The versions, and what may be lost of the main metric and of the faithfulness of explanations."""
     first = seen[0].quality
-    allowed = price if first.task == "classification" else price * float(-first.compared[0].mean())
-    rivals = _rivals(case, seen, (allowed, price), margin)
+    allowed = utility_loss if first.task == "classification" else utility_loss * float(-first.compared[0].mean())
+    rivals = _rivals(case, seen, (allowed, utility_loss), margin)
     dominating, significantly = rivals.dominating(), rivals.significantly_dominating()
     in_the_chart = rivals.dominating(axes=2)
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
@@ -102,23 +106,23 @@ def combine(
         version = _version(case, one, seen[0], shared, alone, None if at == 0 else rivals.risk_change(at, 0))
         version = replace(version, dominated_by=by, significantly_dominated_by=significantly_by)
         found.append(replace(version, pareto_optimal=in_the_chart[at] is None))
-    return found, (allowed, price)
+    return found, (allowed, utility_loss)
 
 
-def _rivals(case: Case, seen: Sequence[Seen], limits: tuple[float, float], margin: float) -> Rivals:
+def _rivals(case: ComparisonCase, seen: Sequence[Seen], limits: tuple[float, float], margin: float) -> RivalVersions:
     ends = np.cumsum([0, *(len(one.outcome.scores) for one in seen)])
     places = [range(start, stop) for start, stop in pairwise(ends)]
     paired = pair_aucs([parts for one in seen for parts in one.outcome.scores], case.confidence, case.seed)
     qualities = [(*one.quality.compared, *one.faithful.values()) for one in seen]
     of_each = (limits[0], *[limits[1]] * (len(qualities[0]) - 1))
     alike = [0 if one.version.labels_stay else at for at, one in enumerate(seen)]
-    return Rivals(paired, places, qualities, margin, of_each, alike)
+    return RivalVersions(paired, places, qualities, margin, of_each, alike)
 
 
 class _Shared:
     """Levels of the groups, and the confidences that make the intervals of all changes, all groups and all bounds on ε simultaneous."""
 
-    def __init__(self, case: Case, seen: Sequence[Seen], levels: dict[str, Any]) -> None:
+    def __init__(self, case: ComparisonCase, seen: Sequence[Seen], levels: dict[str, Any]) -> None:
         others = max(1, len(seen) - 1)
         metrics = len(seen[0].quality.measure(case.confidence)) + len(seen[0].faithful)
         groups = sum(len(set(values.tolist())) for values in levels.values())
@@ -129,7 +133,9 @@ class _Shared:
         self.by_claim = 1 - spare / len(seen)
 
 
-def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, change: Estimate | None) -> Version:
+def _version(
+    case: ComparisonCase, one: Seen, first: Seen, shared: _Shared, alone: Any, change: Estimate | None
+) -> Version:
     version, outcome, quality = one.version, one.outcome, one.quality
     epsilon, status = hold_claim(case, outcome, alone, version.made.guarantee, shared.by_claim)
     best = outcome.careful[outcome.strongest]
@@ -142,14 +148,16 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
         control=best.control.auc,
         control_kind=best.control.kind,
         attacks=tuple(
-            Attacked(one.attack, one.release, one.auc, one.tpr_at_fpr, one.control.auc, KNOWS.get(one.attack, ""))
+            AttackOnVersion(
+                one.attack, one.release, one.auc, one.tpr_at_fpr, one.control.auc, KNOWS.get(one.attack, "")
+            )
             for one in outcome.careful
         ),
         risk_change=change,
-        utility=price_of(
+        utility=utility_changes(
             quality, first.quality, case.confidence, shared.by_metric, same=version.answers_stay, same_labels=same
         ),
-        groups=price_by_group(
+        groups=utility_by_group(
             quality,
             first.quality,
             shared.levels,
@@ -158,7 +166,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
             _exposed_groups(case, outcome),
             same=same,
         ),
-        faithfulness=price_of_explanations(one.faithful, first.faithful, case.confidence, shared.by_metric),
+        faithfulness=faithfulness_changes(one.faithful, first.faithful, case.confidence, shared.by_metric),
         retrained=one.retrained,
         guarantee=version.made.guarantee,
         epsilon=epsilon,
@@ -167,7 +175,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
     )
 
 
-def _exposed_groups(case: Case, outcome: Outcome) -> dict[tuple[str, str], Estimate]:
+def _exposed_groups(case: ComparisonCase, outcome: VersionOutcome) -> dict[tuple[str, str], Estimate]:
     """AUC of the strongest attack in each group that is large enough on both sides."""
     (found,) = assess_groups(outcome.trials[outcome.strongest].target, case.groups, [case.together])
     return {(group.column, group.level): group.auc for group in found}

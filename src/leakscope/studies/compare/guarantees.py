@@ -17,11 +17,13 @@ from leakscope.core.result import Caveat
 from leakscope.evaluation.results import Basis, Verdict
 from leakscope.evaluation.risk import assess_groups, most_exposed_group
 from leakscope.evaluation.verdict import judge
-from leakscope.studies.compare.attacking import Case, Outcome
+from leakscope.studies.compare.attacking import ComparisonCase, VersionOutcome
 from leakscope.studies.one_run_bound import bound_epsilon
 
 
-def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float, confidence: float) -> Estimate:
+def smallest_epsilon(
+    case: ComparisonCase, outcome: VersionOutcome, alone: Booleans, delta: float, confidence: float
+) -> Estimate:
     """Give the lower bound on ε for the swap of one record, as in an audit."""
     attacks = [trial.attack for trial in outcome.trials]
     found = bound_epsilon(attacks, outcome.trials.__getitem__, case.sample, alone, None, delta, confidence)
@@ -31,7 +33,7 @@ def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float
 
 
 def hold_claim(
-    case: Case, outcome: Outcome, alone: Booleans, claim: Guarantee | None, confidence: float
+    case: ComparisonCase, outcome: VersionOutcome, alone: Booleans, claim: Guarantee | None, confidence: float
 ) -> tuple[Estimate, Literal["none", "not refuted", "refuted", "in doubt"]]:
     """The lower bound on ε, and whether it refutes a guarantee."""
     if claim is None:
@@ -47,7 +49,7 @@ def hold_claim(
     return found, "in doubt" if differ_anyway(case, outcome) else "refuted"
 
 
-def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) -> bool:
+def differ_anyway(case: ComparisonCase, outcome: VersionOutcome, *, significantly: bool = False) -> bool:
     """Whether there may be a distribution shift, or ``significantly`` is one, so that an attack needs no leak."""
     assert case.blind is not None
     blind = auc(case.blind.ranking, case.together)
@@ -55,7 +57,7 @@ def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) 
     return (blind.low > 0.5 if significantly else suspicious(blind)) or any(control.low > 0.5 for control in controls)
 
 
-def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verdict, Caveat | None]:
+def does_it_leak(case: ComparisonCase, outcome: VersionOutcome, basis: Basis) -> tuple[bool, Verdict, Caveat | None]:
     """Whether an attack is significantly above chance, the verdict, and what else than the model may explain that or a change of it.
 
     As in an audit, one group above chance is enough, and the classes of the label are groups.
@@ -67,12 +69,12 @@ def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verd
     ]
     exposed = most_exposed_group(by_group, outcome.trials.__getitem__, case.blind, case.groups)
     verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
-    beats = verdict.leaks or best.auc.low > 0.5
-    if basis.obstacles and not beats:
-        return beats, verdict, basis.obstacles[0]
-    if verdict.kind == "inconclusive" and (beats or exposed is not None):
-        return beats, verdict, Caveat("leak_inconclusive")
-    if beats and differ_anyway(case, outcome, significantly=True):
+    detected = verdict.leaks or best.auc.low > 0.5
+    if basis.obstacles and not detected:
+        return detected, verdict, basis.obstacles[0]
+    if verdict.kind == "inconclusive" and (detected or exposed is not None):
+        return detected, verdict, Caveat("leak_inconclusive")
+    if detected and differ_anyway(case, outcome, significantly=True):
         values = {"blind": best.blind, "control": best.control.auc, "control_kind": best.control.kind}
         return True, verdict, Caveat("shift_between_sets", dict(values))
-    return beats, verdict, None
+    return detected, verdict, None

@@ -26,7 +26,7 @@ from leakscope.evaluation.rounds import Stop
 from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, train
 from leakscope.releases.release import Progress
-from leakscope.studies.compare.attacking import Case, Outcome, attack_version, explained_by
+from leakscope.studies.compare.attacking import ComparisonCase, VersionOutcome, attack_version, explained_by
 from leakscope.studies.compare.plan import Planned
 from leakscope.studies.compare.rounds import Resumed, train_in_rounds
 from leakscope.studies.compare.utility import Quality
@@ -37,31 +37,31 @@ class Seen:
     """What is kept of a version: what the attacks found, its answers on held-out records, and its explanations' faithfulness."""
 
     version: Planned
-    outcome: Outcome
+    outcome: VersionOutcome
     quality: Quality
     faithful: dict[str, Floats]
     retrained: Estimate | None
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredVersions:
     """All versions, those that were not measured, the case with the references that were trained, and what stopped the training."""
 
     seen: list[Seen]
     failed: list[NotRun]
-    case: Case
+    case: ComparisonCase
     stopped: Stop | None
 
 
 def measure_all(
-    case: Case,
+    case: ComparisonCase,
     planned: Sequence[Planned],
     explained: Sequence[str],
     again: Any,
     clock: Clock,
     progress: Progress | None,
     budget: float | None = None,
-) -> Measured:
+) -> MeasuredVersions:
     """Every version in the order of the plan, and those that could not be trained.
 
     A defense that fails is listed, and the others are measured all the same; it is an error if the model as it is can't be
@@ -102,24 +102,24 @@ def measure_all(
     if failed and len(failed) == len(planned) - 1:
         raise InputError(f"none of the versions could be trained; {failed[0].attack}: {failed[0].reason}")
     found = [seen[version.name] for version in planned if version.name in seen]
-    return Measured(found, failed, case, stopped)
+    return MeasuredVersions(found, failed, case, stopped)
 
 
-def _failed(case: Case, sharing: Sequence[Planned], error: InputError, failed: list[NotRun]) -> None:
+def _failed(case: ComparisonCase, sharing: Sequence[Planned], error: InputError, failed: list[NotRun]) -> None:
     if sharing[0].learner(case.target) is case.target.learner:
         raise error
     failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
 
 
 def _train_in_rounds(
-    case: Case,
+    case: ComparisonCase,
     by_learner: Mapping[int, Sequence[Planned]],
     explained: Sequence[str],
     trains: Mapping[int, Resumed],
     budget: float,
     progress: Progress | None,
     failed: list[NotRun],
-) -> tuple[Case, Stop | None]:
+) -> tuple[ComparisonCase, Stop | None]:
     """Train all learners within the budget; the case with the references that all of them have, and what stopped the training."""
     numbers, start = case.design.numbers, time.monotonic()
     seconds = math.ceil(budget)
@@ -148,7 +148,7 @@ def _step(progress: Progress, before: int, learners: int, stage: str, done: int,
 
 
 def _train(
-    case: Case, sharing: Sequence[Planned], explained: Sequence[str], again: Any, *, whole: bool = True
+    case: ComparisonCase, sharing: Sequence[Planned], explained: Sequence[str], again: Any, *, whole: bool = True
 ) -> Trained:
     """Train what these versions share; the audited model is asked as it is, unless not the ``whole`` result is needed yet."""
     target, learner = case.target, sharing[0].learner(case.target)
@@ -169,12 +169,12 @@ def _train(
         seed=case.training_seed,
         retrain=again,
         measure=partial(_first_metric, target.model.task),
-        extra=_Faithfulness(tuple(names), case.design.members) if names and (whole or not own) else None,
+        extra=_VersionFaithfulness(tuple(names), case.design.members) if names and (whole or not own) else None,
         compared=compared_explanations(attacks),
     )
 
 
-def _measure(case: Case, version: Planned, models: Trained, place: int, explained: Sequence[str]) -> Seen:
+def _measure(case: ComparisonCase, version: Planned, models: Trained, place: int, explained: Sequence[str]) -> Seen:
     target, task = case.target, case.target.model.task
     shown = version.shown(target, answers_in(models.nonmembers, task))
     # Models of another kind say nothing of how well this kind does on other draws of records.
@@ -194,7 +194,7 @@ def _first_metric(task: Any, answers: Floats, labels: Any) -> float:
 
 
 @dataclass(frozen=True)
-class _Faithfulness:
+class _VersionFaithfulness:
     """How faithful a model's explanations are at some held-out records, by name of the explanation."""
 
     names: tuple[str, ...]

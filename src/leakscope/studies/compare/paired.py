@@ -7,9 +7,9 @@ attack a on version v, the difference of two versions' risks is
 
 If intervals :math:`[l_{ab}, u_{ab}]` of the single differences hold all at once, then so does
 :math:`\max_a\min_b l_{ab} \le D_{vw} \le \max_a\min_b u_{ab}`. The AUCs are means over records (DeLong's placements), so that the
-variance of every difference comes from one covariance matrix, and what the versions share cancels. The intervals hold all at
-once by the quantile of the largest standardised difference (the max-t method; Hothorn, Bretz and Westfall 2008), drawn from a
-normal law with that covariance; Bonferroni's quantile, which knows nothing of the correlations, caps it.
+variance of every difference comes from one covariance matrix, and what the versions share cancels. The intervals are
+simultaneous by the quantile of the largest standardised difference (the max-t method; Hothorn, Bretz and Westfall 2008), drawn from a
+normal law with that covariance; Bonferroni's quantile, which ignores the correlations, is its upper limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile, placements_in_order
-from leakscope.core.ranking import Part, Ranking
+from leakscope.core.ranking import Ranking, ScoreSplit
 
 #: Draws behind the quantile of the largest standardised difference; its own error is then about 0.02.
 DRAWS = 4000
@@ -40,7 +40,7 @@ class PairedAucs:
     records: int
 
     def difference(self, ours: Sequence[int], theirs: Sequence[int]) -> Estimate:
-        """Difference of the largest of ours and the largest of theirs; all that are asked for hold at once."""
+        """Difference of the largest of ours and the largest of theirs; the intervals are simultaneous."""
         pairs = np.ix_(list(ours), list(theirs))
         own, other = self.values[pairs[0]], self.values[pairs[1]]
         value, half = float(own.max() - other.max()), np.maximum(self.quantile * self.deviations[pairs], self.unseen)
@@ -50,7 +50,7 @@ class PairedAucs:
         return Estimate(value, low, high, self.confidence, n=self.records, method="DeLong, paired, max-t")
 
 
-def pair_aucs(scores: Sequence[Sequence[Part]], confidence: float = 0.95, seed: int = 0) -> PairedAucs:
+def pair_aucs(scores: Sequence[Sequence[ScoreSplit]], confidence: float = 0.95, seed: int = 0) -> PairedAucs:
     """Compare AUCs of several scores of the same records, given by stratum as `split` gives them.
 
     Examples

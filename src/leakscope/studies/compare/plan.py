@@ -13,7 +13,7 @@ from leakscope.core.failures import describe
 from leakscope.core.result import NotRun
 from leakscope.defenses import DEFENSES, Defended, Defense, find
 from leakscope.defenses.defense import gives_labels_only, say_labels
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 from leakscope.studies.compare.result import AS_IT_IS, Described
 
 
@@ -48,15 +48,15 @@ class Planned(Described):
         return self.made.learner is None and (self.made.answers is None or self.made.keeps_labels)
 
     def shown(self, target: Target, answers: Floats) -> Floats:
-        """What leaves of a model's answers: no more than the audited model says, and that as the defense has it."""
+        """The release of a model's outputs: no more than the audited model releases, as the defense changes it."""
         changed = answers if self.made.answers is None else self.made.answers(answers)
         return say_labels(changed) if gives_labels_only(target) else changed
 
     def show(self, target: Target) -> Callable[[Floats], Floats]:
-        """What leaves of a model's answers, as a function of them."""
+        """The release of a model's outputs, as a function of them."""
         return partial(self.shown, target)
 
-    def learner(self, target: Target) -> Learner | None:
+    def learner(self, target: Target) -> TrainingRecipe | None:
         """What trains it, and its controls and reference models: versions with the same learner share them."""
         return target.learner if self.made.learner is None else self.made.learner
 
@@ -90,14 +90,14 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
 
 
 def _shown(setting: float | int | str) -> str:
-    """A setting as short as it can be and stay itself."""
+    """The shortest text of a setting."""
     if isinstance(setting, str):
         return setting
     return f"{setting:g}" if float(f"{setting:g}") == setting else repr(setting)
 
 
 def _variant(defense: Any) -> str:
-    """What tells a defense from others of its name: plain fields that are not the usual ones, the settings apart."""
+    """Name the fields by which a defense differs from others of its name: plain ones without their default, except the settings."""
     items = fields(defense)[1:] if is_dataclass(defense) else ()
     own = [(item.name, getattr(defense, item.name), item.default) for item in items]
     changed = [(name, value) for name, value, usual in own if isinstance(value, int | float | str) and value != usual]

@@ -25,10 +25,10 @@ from leakscope.models.target import Records, Target
 from leakscope.releases.record_explanations.logistic import leave_one_out
 from leakscope.releases.record_explanations.release import RecordRelease
 from leakscope.studies.compare.plan import Planned
-from leakscope.studies.compare.record_rivals import Rivals
+from leakscope.studies.compare.record_rivals import RivalReleases
 from leakscope.studies.compare.result import AS_IT_IS, Recommendation, RecordComparison, RecordVersion
 from leakscope.studies.reconstruct.reading import check_releases, read_holdout
-from leakscope.studies.reconstruct.run import Case, prior_of
+from leakscope.studies.reconstruct.run import ReconstructionCase, prior_of
 from leakscope.worlds.training import Progress
 
 #: Training records, and held-out records that the attacker has, at most: models without each of them are trained.
@@ -62,7 +62,7 @@ def compare_records(
     planned: Sequence[Planned],
     release: RecordRelease,
     *,
-    price: float,
+    utility_loss: float,
     margin: float,
     confidence: float = 0.95,
     seed: int = 0,
@@ -76,7 +76,7 @@ def compare_records(
         Settings of defenses of record explanations.
     release
         What is released as it is.
-    price, margin, confidence, seed, progress
+    utility_loss, margin, confidence, seed, progress
         See `compare`.
 
     Examples
@@ -84,7 +84,7 @@ def compare_records(
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = compare_records(target, (), RecordRelease(k=1), price=0.01, margin=0.05)
+    >>> found = compare_records(target, (), RecordRelease(k=1), utility_loss=0.01, margin=0.05)
     >>> [(version.name, version.release, version.budget) for version in found.versions]
     [('as it is', '1 record', 2000)]
     """
@@ -98,18 +98,18 @@ def compare_records(
         else:
             versions.append(version)
             releases.append(changed)
-    rivals = Rivals(case, releases, price, margin)
+    rivals = RivalReleases(case, releases, utility_loss, margin)
     left_out += rivals.attack(progress)
     pairs = zip(rivals.dominating(significantly=False), rivals.dominating(significantly=True), strict=True)
     found = [_version(rivals, versions, at, *pair) for at, pair in enumerate(pairs)]
-    settings |= {"release": asdict(release), "price": price, "margin": margin, "confidence of each": rivals.each}
+    settings |= {"release": asdict(release), "price": utility_loss, "margin": margin, "confidence of each": rivals.each}
     decided = _recommend(found, rivals)
     return RecordComparison(tuple(found), tuple(left_out), decided, tuple(warnings), plain_settings(settings))
 
 
 def _make_case(
     target: Target, release: RecordRelease, seed: int, confidence: float
-) -> tuple[Case, list[Caveat], dict[str, Any]]:
+) -> tuple[ReconstructionCase, list[Caveat], dict[str, Any]]:
     """The records as numbers in [0, 1], models of them without each, and what the attacker knows."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
     encoding = make_encoding(target)
@@ -121,7 +121,7 @@ def _make_case(
     check_releases(release, (), (), X)
     outside, equal = read_holdout(((encoding(others.X) - low) / scale, others.y), X, y)
     prior = prior_of(X, None if outside is None else outside[0])
-    case = Case(leave_one_out(X, y, L2), X, y, prior, BUDGET, REPEATS, seed, confidence)
+    case = ReconstructionCase(leave_one_out(X, y, L2), X, y, prior, BUDGET, REPEATS, seed, confidence)
     warnings = [Caveat("record_explanations_of_another_model")]
     if len(members) < len(target.members):
         values = {"records": len(members), "training_records": len(target.members)}
@@ -146,7 +146,7 @@ def _some(records: Records, rng: np.random.Generator) -> Records:
 
 
 def _version(
-    rivals: Rivals, versions: Sequence[Planned], at: int, dominating: int | None, significantly: int | None
+    rivals: RivalReleases, versions: Sequence[Planned], at: int, dominating: int | None, significantly: int | None
 ) -> RecordVersion:
     planned, (release, budget), shares = versions[at], rivals.releases[at], rivals.shares[at]
     useful = rivals.useful[at]
@@ -169,7 +169,7 @@ def _version(
     )
 
 
-def _recommend(found: Sequence[RecordVersion], rivals: Rivals) -> Recommendation:
+def _recommend(found: Sequence[RecordVersion], rivals: RivalReleases) -> Recommendation:
     """Decide what to do."""
     if found[0].share.high <= 0:
         return Recommendation("nothing_to_lower")

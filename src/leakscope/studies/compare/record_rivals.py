@@ -6,7 +6,7 @@ largest share between two releases is
 .. math:: D_{vw} = \max_a p_{v,a} - \max_b p_{w,b} = \max_a\min_b\,(p_{v,a} - p_{w,b}).
 
 Intervals of all :math:`p_{v,a}` and, run by run, of all :math:`p_{v,a} - p_{w,a}` are simultaneous (Student's over runs, Bonferroni),
-and bound every term of it. They speak of the attacks' own randomness on this training set, not of other people's records; an
+and bound every term of it. They cover the attacks' own randomness on this training set, not of other records; an
 attack whose runs all agree has an interval of length zero.
 """
 
@@ -26,17 +26,23 @@ from leakscope.core.intervals import difference
 from leakscope.core.result import NotRun
 from leakscope.evaluation.dominance import exact, find_dominating, negated
 from leakscope.releases.record_explanations.release import RecordRelease, Usefulness
-from leakscope.studies.reconstruct.run import Case, over_runs, run_attack, usefulness_of
+from leakscope.studies.reconstruct.run import ReconstructionCase, over_runs, run_attack, usefulness_of
 from leakscope.worlds.training import Progress
 
 NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="the same by construction")
 
 
-class Rivals:
+class RivalReleases:
     """Releases of record explanations, each with the queries that one user may make; comparable pair by pair."""
 
-    def __init__(self, case: Case, releases: Sequence[tuple[RecordRelease, int]], price: float, margin: float) -> None:
-        self.case, self.releases, self.price, self.margin = case, releases, price, margin
+    def __init__(
+        self,
+        case: ReconstructionCase,
+        releases: Sequence[tuple[RecordRelease, int]],
+        utility_loss: float,
+        margin: float,
+    ) -> None:
+        self.case, self.releases, self.utility_loss, self.margin = case, releases, utility_loss, margin
         self.runs: list[dict[str, Floats]] = []  # for each release, by attack: share recovered in each run
 
     def attack(self, progress: Progress | None) -> list[NotRun]:
@@ -131,11 +137,11 @@ class Rivals:
 
     def within(self, gains: Sequence[Estimate]) -> bool:
         """Whether the loss of utility is significantly within the limit."""
-        return all(gain.low >= -self.price for gain in gains)
+        return all(gain.low >= -self.utility_loss for gain in gains)
 
     def dominating(self, *, significantly: bool) -> list[int | None]:
         """For each release the one that dominates it, or None; the number of queries counts too, and may not be smaller."""
-        tolerances = (self.margin, 0.0, *[self.price] * 3) if significantly else None
+        tolerances = (self.margin, 0.0, *[self.utility_loss] * 3) if significantly else None
         return find_dominating(len(self.releases), self._all_gains, tolerances)
 
     def _all_gains(self, ours: int, theirs: int) -> list[Estimate]:

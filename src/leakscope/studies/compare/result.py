@@ -17,8 +17,8 @@ AS_IT_IS = "as it is"
 Better = Literal["more", "less"]
 
 
-class _Changed:
-    """What `Measured` and `GroupUtility` have in common."""
+class _PairedChange:
+    """What `MetricChange` and `GroupUtility` have in common."""
 
     better: Better
     change: Estimate
@@ -30,7 +30,7 @@ class _Changed:
 
 
 @dataclass(frozen=True)
-class Measured(_Changed):
+class MetricChange(_PairedChange):
     """One metric of a version on held-out records, and its paired change from the model as it is."""
 
     metric: str
@@ -40,7 +40,7 @@ class Measured(_Changed):
 
 
 @dataclass(frozen=True)
-class GroupUtility(_Changed):
+class GroupUtility(_PairedChange):
     """The main metric of a version in one group of held-out records, its paired change, and the risk of the group.
 
     ``auc`` is that of the version's strongest attack among the members and non-members of the group; None where these are too
@@ -58,7 +58,7 @@ class GroupUtility(_Changed):
 
 
 @dataclass(frozen=True)
-class Attacked:
+class AttackOnVersion:
     """One attack on a version, and its control.
 
     ``knows`` states how the attack is adapted to the defense, beyond fitting on what the version releases: by ``references``, models trained with the
@@ -130,11 +130,11 @@ class Version(Described):
     strongest: str
     control: Estimate
     control_kind: Literal["never trained", "permuted"]
-    attacks: tuple[Attacked, ...]
+    attacks: tuple[AttackOnVersion, ...]
     risk_change: Estimate | None
-    utility: dict[str, Measured]
+    utility: dict[str, MetricChange]
     groups: tuple[GroupUtility, ...]
-    faithfulness: tuple[Measured, ...]
+    faithfulness: tuple[MetricChange, ...]
     retrained: Estimate | None
     guarantee: Guarantee | None
     epsilon: Estimate
@@ -150,7 +150,7 @@ class Version(Described):
         return any(attacked.knows == "references" for attacked in self.attacks)
 
     @property
-    def main(self) -> Measured:
+    def main(self) -> MetricChange:
         """The main metric: accuracy, or the mean squared error."""
         return next(iter(self.utility.values()))
 

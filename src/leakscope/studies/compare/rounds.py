@@ -14,7 +14,7 @@ from typing import Any
 
 from leakscope.core.arrays import Indices
 from leakscope.evaluation.rounds import Rounds, Stop
-from leakscope.worlds.training import Worlds
+from leakscope.worlds.training import TrainingSets
 
 
 @dataclass
@@ -25,13 +25,13 @@ class Resumed:
     kept: list[Any]
 
     def __call__(
-        self, learner: Any, X: Any, y: Any, worlds: Worlds, observe: Any, *, seed: int, keep: Rounds, **options: Any
+        self, learner: Any, X: Any, y: Any, sets: TrainingSets, observe: Any, *, seed: int, keep: Rounds, **options: Any
     ) -> None:
-        keep.found.extend(self.kept[: len(worlds)])
+        keep.found.extend(self.kept[: len(sets)])
         start = len(keep.found)
-        if start < len(worlds):
-            stream = None if worlds.stream is None else partial(_later, worlds.stream, start)
-            rest = Worlds(worlds.records, len(worlds) - start, partial(_later, worlds.draw, start), stream)
+        if start < len(sets):
+            stream = None if sets.stream is None else partial(_later, sets.stream, start)
+            rest = TrainingSets(sets.records, len(sets) - start, partial(_later, sets.draw, start), stream)
             later = _Later(observe, start, observe.key)
             self.again(learner, X, y, rest, later, seed=seed, keep=partial(_later, keep, start), **options)
             self.kept.extend(keep.found[start:])
@@ -45,12 +45,12 @@ class _Later:
     start: int
     key: str
 
-    def __call__(self, model: Any, world: int, indices: Indices) -> Any:
-        return self.observe(model, self.start + world, indices)
+    def __call__(self, model: Any, number: int, indices: Indices) -> Any:
+        return self.observe(model, self.start + number, indices)
 
 
-def _later(function: Callable[..., Any], start: int, world: int, *more: Any) -> Any:
-    return function(start + world, *more)
+def _later(function: Callable[..., Any], start: int, number: int, *more: Any) -> Any:
+    return function(start + number, *more)
 
 
 def train_in_rounds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,18 +16,19 @@ from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat, plain_settings
 from leakscope.core.versions import stamp
 from leakscope.data.fingerprints import fingerprint
+from leakscope.data.splitting import is_random_split
 from leakscope.defenses import Defense
 from leakscope.evaluation.audited_target import near_overlap
 from leakscope.evaluation.prepare import check_references, prepare
 from leakscope.evaluation.results import Basis
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
-from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
+from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evaluation.verdict import MUCH_OVERLAP, confidence_for_choice, confidences_for_choice
 from leakscope.models.target import Target
 from leakscope.releases.consistency import answers_by_batch, average_random_answers
 from leakscope.releases.record_explanations.release import RecordRelease
 from leakscope.releases.release import RELEASES, Progress
-from leakscope.studies.compare.attacking import Case, attacks_on
+from leakscope.studies.compare.attacking import ComparisonCase, attacks_on
 from leakscope.studies.compare.claims import comparison_claims, recommend
 from leakscope.studies.compare.combining import combine
 from leakscope.studies.compare.guarantees import does_it_leak
@@ -35,21 +36,31 @@ from leakscope.studies.compare.measuring import measure_all
 from leakscope.studies.compare.plan import Planned, plan, read_defenses
 from leakscope.studies.compare.record_explanations import compare_records, read_release
 from leakscope.studies.compare.result import Comparison
+from leakscope.studies.inputs import formerly, read_target
 from leakscope.studies.one_run_bound import stand_alone
 from leakscope.worlds.training import retrain as train_again
 from leakscope.worlds.workers import check_work
 
-#: Loss of accuracy (or relative increase of the mean squared error) that a recommended version may have.
-PRICE = 0.01
+#: Largest utility loss of a recommended version: loss of accuracy, or relative increase of the mean squared error.
+UTILITY_LOSS = 0.01
 
 
+@formerly("defenses", price="utility_loss", shadows="references")
 def compare(
-    target: Target,
-    defenses: Sequence[Defense | str] | Defense | str,
+    model: Any,
+    train: tuple[Any, Any] | None = None,
+    holdout: tuple[Any, Any] | None = None,
     *,
+    defenses: Sequence[Defense | str] | Defense | str,
+    groups: Any = None,
+    ids: Any = None,
+    fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
+    task: Any = None,
+    classes: Any = None,
+    outputs: Any = None,
     explanations: Sequence[str] = (),
     record_explanations: RecordRelease | bool | None = None,
-    price: float = PRICE,
+    utility_loss: float = UTILITY_LOSS,
     references: int | None = None,
     budget: float | None = None,
     random_split: bool = False,
@@ -65,14 +76,13 @@ def compare(
     cache: str | Path | None = None,
     command: str = "",
     progress: Progress | None = None,
-    shadows: int | None = None,
 ) -> Comparison:
     """Run the same attacks on a model as it is and on defended versions, and compare risk and utility.
 
     Parameters
     ----------
-    target
-        What `make_target` gives; defenses that change training need one that can be trained again.
+    model, train, holdout, groups, ids, fit, task, classes, outputs
+        See :func:`leakscope.audit`. Defenses that change training need a model that can be trained again.
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
     explanations
@@ -80,8 +90,8 @@ def compare(
     record_explanations
         Record explanations that are released, as a `RecordRelease`, or True for five records with their influences:
         ``Comparison.record_explanations`` has what attacks recover of the training set through them.
-    price
-        A version is recommended only if its loss of utility is significantly below this: loss of accuracy, or for a regression the
+    utility_loss
+        A version is recommended only if its utility loss is significantly below this: loss of accuracy, or for a regression the
         relative increase of the mean squared error. The faithfulness of explanations has the same limit.
     references
         Reference models that the attacker trains *with* the defense for every learner, an even number; 4 by default, 0 for none.
@@ -94,27 +104,27 @@ def compare(
         Train the never-trained controls and the reference models. Without them, the control permutes memberships.
     margin
         Tolerance of the AUC: how much worse a version may be and still dominate another by a better utility.
-    random_split, drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress, shadows
+    random_split, drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress
         See :func:`leakscope.audit`.
 
     Examples
     --------
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
-    >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = compare(target, ls.defenses.LabelOnly(), references=4)
+    >>> found = compare(toy.model, toy.train, toy.holdout, fit=toy.fit, defenses=ls.defenses.LabelOnly())
     >>> [(version.name, round(version.risk.auc.value, 2)) for version in found.compared]
     [('as it is', 1.0), ('label-only', 0.84)]
     """
-    references = instead_of_shadows(references, shadows)
+    split = bool(random_split) or is_random_split(train, holdout)
     settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split), budget
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget
     ).checked()
-    if not isinstance(target, Target):
-        raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
-    check_number("price", price, 0, 1)
+    check_number("utility_loss", utility_loss, 0, 1)
     check_references(settings)
     check_work(workers, cluster, cache)
+    target = read_target(
+        model, train, holdout, groups=groups, ids=ids, fit=fit, task=task, classes=classes, outputs=outputs
+    )
     target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
     of_records = [version for version in planned if version.made.records is not None]
@@ -124,7 +134,7 @@ def compare(
     clock = Clock()
     with clock("record explanations"):
         by_records = None if release is None else compare_records(
-            target, of_records, release, price=price, margin=margin, confidence=confidence, seed=seed, progress=progress
+            target, of_records, release, utility_loss=utility_loss, margin=margin, confidence=confidence, seed=seed, progress=progress
         )  # fmt: skip
     case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
@@ -135,7 +145,7 @@ def compare(
         used = case.design.numbers.references
         warnings.append(Caveat("interrupted", {"used": used, "planned": planned_references}))
     with clock("compare"):
-        found, limits = combine(case, seen, alone, price, settings.margin)
+        found, limits = combine(case, seen, alone, utility_loss, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
     asked = [(case.target.nonmembers, held_out)]
     obstacles += consistency.obstacles + answers_by_batch(case.target.model, asked, consistency, settings.seed)
@@ -159,7 +169,7 @@ def compare(
         record_explanations=by_records,
         not_run=(*refused, *failed),
         warnings=tuple(warnings),
-        settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, price)),
+        settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, utility_loss)),
         fingerprints={
             "training records": fingerprint(case.target.members.X, case.target.members.y),
             "held-out records": fingerprint(case.target.nonmembers.X, case.target.nonmembers.y),
@@ -171,7 +181,9 @@ def compare(
     return replace(result, claims=tuple(comparison_claims(result)))
 
 
-def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
+def _recorded(
+    case: ComparisonCase, settings: Settings, metric: str, explained: Sequence[str], utility_loss: float
+) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
     return {
@@ -181,7 +193,7 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
         "held out": len(target.nonmembers),
         "judged": case.sample.judged,
         "explanations": list(explained),
-        "price": price,
+        "price": utility_loss,
         "metric": metric,
         "references": case.design.numbers.references,
         "budget": settings.budget,
@@ -203,14 +215,14 @@ def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) 
         )
     if not names and any(version.made.explanation is not None for version in planned):
         raise InputError(
-            "a defense of explanations needs a released explanation: name it with explanations=['gradient'] (--explanations)"
+            "a defense of explanations needs a released explanation: name it with explanations=['gradient'] (--releases)"
         )
     return names
 
 
 def _prepare(
     target: Target, settings: Settings, planned: Sequence[Planned], explained: Sequence[str], clock: Clock
-) -> tuple[Case, Any, list[Caveat], tuple[Caveat, ...]]:
+) -> tuple[ComparisonCase, Any, list[Caveat], tuple[Caveat, ...]]:
     """Which records are judged, by what, and which models are trained, once for all versions; warnings and obstacles."""
     prepared = prepare(target, settings, clock, references_used=True)
     target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
@@ -222,7 +234,7 @@ def _prepare(
     everything = [attack for some in attacks.values() for attack in some]
     figures = 1 + len(settings.fprs)
     chances = iter(confidences_for_choice(settings.confidence, everything, len(settings.fprs)))
-    case = Case(
+    case = ComparisonCase(
         sample=judging.sample, labels=judging.labels, blind=judging.blind, groups=judging.groups, seed=judging.seed,
         fprs=judging.fprs, target=target, design=prepared.design, training_seed=prepared.seed,
         confidence=settings.confidence, together=confidence_for_choice(settings.confidence, len(everything), figures),

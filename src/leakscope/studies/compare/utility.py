@@ -28,7 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.data.small_groups import NOT_SHOWN
 from leakscope.releases.release import SMALLEST_PROBABILITY
-from leakscope.studies.compare.result import Better, GroupUtility, Measured
+from leakscope.studies.compare.result import Better, GroupUtility, MetricChange
 
 BINS = 10
 NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the same by construction")
@@ -81,7 +81,7 @@ def _mean(name: str, values: Floats, confidence: float) -> Estimate:
 
 
 def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> Estimate:
-    """How far the stated probabilities lie from the truth; see the module.
+    """How far the predicted probabilities are from the observed frequencies; see the module.
 
     Examples
     --------
@@ -107,10 +107,10 @@ def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> 
     )
 
 
-def price(
+def utility_changes(
     ours: Quality, theirs: Quality, confidence: float, together: float, *, same: bool = False, same_labels: bool = False
-) -> dict[str, Measured]:
-    """Every metric of ours, and its change from theirs; ``together`` is the confidence at which all changes hold.
+) -> dict[str, MetricChange]:
+    """Every metric of ours, and its change from theirs; ``together`` is the confidence of the intervals of all changes.
 
     ``same`` says that the answers are the same by construction, ``same_labels`` that the predicted classes are: what can't
     change changes by exactly 0.
@@ -126,7 +126,7 @@ def price(
             change = intervals.mean(ours.per_record[name] - theirs.per_record[name], together)
         else:
             change = intervals.difference(careful[name], other[name])
-        found[name] = Measured(name, BETTER[name], value, change)
+        found[name] = MetricChange(name, BETTER[name], value, change)
     return found
 
 
@@ -148,18 +148,18 @@ def change_of_shares(change: Floats, confidence: float) -> Estimate:
     return replace(found, low=low, high=high, method="paired, Student and Clopper-Pearson")
 
 
-def price_of_explanations(
+def faithfulness_changes(
     ours: Mapping[str, Floats], theirs: Mapping[str, Floats], confidence: float, together: float
-) -> tuple[Measured, ...]:
+) -> tuple[MetricChange, ...]:
     """How faithful each explanation of ours is, and its change from the one in the same place of theirs."""
     found = []
     for (name, own), other in zip(ours.items(), theirs.values(), strict=True):
         change = NO_CHANGE if own is other else intervals.mean(own - other, together)
-        found.append(Measured(f"faithfulness of {name}", "more", intervals.mean(own, confidence), change))
+        found.append(MetricChange(f"faithfulness of {name}", "more", intervals.mean(own, confidence), change))
     return tuple(found)
 
 
-def price_by_group(
+def utility_by_group(
     ours: Quality,
     theirs: Quality,
     groups: Mapping[str, NDArray[Any]],
@@ -169,7 +169,7 @@ def price_by_group(
     *,
     same: bool = False,
 ) -> tuple[GroupUtility, ...]:
-    """The first metric and its change in every group; the changes of all groups and versions hold together.
+    """The first metric and its change in every group; the intervals of all groups and versions are simultaneous.
 
     ``same`` says that it can't change, by construction.
     """

@@ -87,14 +87,14 @@ def rate_figure(rate: float) -> Figure:
 
 
 @dataclass(frozen=True)
-class Records:
+class ComparedRecords:
     """What two audits know of their records: whether they are the same, and in which audit chance split them."""
 
     same: bool
     split: tuple[bool, bool]
 
     @classmethod
-    def of(cls, old: Audit, new: Audit) -> Records:
+    def of(cls, old: Audit, new: Audit) -> ComparedRecords:
         same = same_data(old, new)
         split = (old.settings.get("random split") is True, new.settings.get("random split") is True)
         return cls(all(same.get(name, False) for name in ("training records", "held-out records")), split)
@@ -108,7 +108,7 @@ def control_of(risk: Risk, split: bool) -> Estimate | None:
 
 
 def compare_release(
-    pairs: Sequence[Pair], figures: Sequence[Figure], confidence: float, records: Records
+    pairs: Sequence[Pair], figures: Sequence[Figure], confidence: float, records: ComparedRecords
 ) -> tuple[tuple[Change, ...], tuple[Change, ...], Caveat | None]:
     """The figures of a release, its AUC beyond each rival, and why something that moved may be the data.
 
@@ -130,18 +130,18 @@ def compare_release(
     return tuple(changes), tuple(beyond), _reason(names, pairs, records, beyond) if doubtful else None
 
 
-def split_by_chance(pairs: Sequence[Pair], records: Records) -> bool:
+def split_by_chance(pairs: Sequence[Pair], records: ComparedRecords) -> bool:
     """Whether chance split the records of both audits, and no control was given that could say otherwise."""
     return all(records.split) and all(risk.control.kind != "never trained" for pair in pairs for risk in pair)
 
 
-def groups_in_doubt(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
+def groups_in_doubt(pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> bool:
     """Whether the gap of a group may have changed by the records alone."""
     known = records.same and bool(rivals(pairs, confidence, records)) and not any_off(pairs, confidence, records)
     return not (known or split_by_chance(pairs, records))
 
 
-def rivals(pairs: Sequence[Pair], confidence: float, records: Records) -> list[str]:
+def rivals(pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> list[str]:
     """Which rivals both audits have."""
     everyone = [(risk, records.split[side]) for pair in pairs for side, risk in enumerate(pair)]
     found = [CONTROL] if all(control_of(risk, split) is not None for risk, split in everyone) else []
@@ -151,7 +151,7 @@ def rivals(pairs: Sequence[Pair], confidence: float, records: Records) -> list[s
     return found
 
 
-def _beyond(name: str, pairs: Sequence[Pair], confidence: float, records: Records) -> Change:
+def _beyond(name: str, pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> Change:
     """The largest AUC of any attack beyond its rival, in both audits."""
 
     def gain(risk: Risk, split: bool) -> Estimate:
@@ -166,7 +166,7 @@ def _beyond(name: str, pairs: Sequence[Pair], confidence: float, records: Record
     return change_of_strongest(name, found, confidence, SIGNED)
 
 
-def _aucs(name: str, pairs: Sequence[Pair], side: int, records: Records) -> list[Estimate]:
+def _aucs(name: str, pairs: Sequence[Pair], side: int, records: ComparedRecords) -> list[Estimate]:
     """The AUC of the rival of each attack in one of the audits."""
     found = [pair[side].blind if name == BLIND else control_of(pair[side], records.split[side]) for pair in pairs]
     return [auc for auc in found if auc is not None]
@@ -177,7 +177,7 @@ def _is_off(auc: Estimate, confidence: float) -> bool:
     return not stretched.low <= 0.5 <= stretched.high
 
 
-def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
+def any_off(pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> bool:
     """Whether some rival is significantly off chance."""
     return any(
         _is_off(auc, confidence)
@@ -187,7 +187,7 @@ def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
     )
 
 
-def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, records: Records) -> float:
+def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> float:
     """How far the AUC may have changed by the records alone, as far as rivals show it; 0 where none is significantly off chance."""
     if records.same or not any_off(pairs, confidence, records):
         return 0.0
@@ -202,7 +202,7 @@ def _passes(auc: Change, direction: int, reach: float) -> bool:
     return auc.difference.low > reach if direction > 0 else auc.difference.high < -reach
 
 
-def _reason(names: Sequence[str], pairs: Sequence[Pair], records: Records, beyond: Sequence[Change]) -> Caveat:
+def _reason(names: Sequence[str], pairs: Sequence[Pair], records: ComparedRecords, beyond: Sequence[Change]) -> Caveat:
     """Why a change may be one of the records: no rival in both audits, or not significantly beyond one."""
     if not names:
         return Caveat("no_rival")
@@ -213,7 +213,7 @@ def _reason(names: Sequence[str], pairs: Sequence[Pair], records: Records, beyon
     return Caveat("not_beyond_rival", {"rival": name, "old": old, "new": new})
 
 
-def _of_strongest(name: str, pairs: Sequence[Pair], side: int, records: Records) -> float:
+def _of_strongest(name: str, pairs: Sequence[Pair], side: int, records: ComparedRecords) -> float:
     """The rival's AUC of the attack that is strongest in one of the audits."""
     best = max(range(len(pairs)), key=lambda at: pairs[at][side].auc.low)
     return _aucs(name, pairs, side, records)[best].value

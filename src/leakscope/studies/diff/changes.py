@@ -24,8 +24,8 @@ and intervals of shares are nearly symmetric on it. Tests check the rate of fals
 From audit to audit the threshold varies too, so that in a comparison its interval is longer by :math:`\sqrt 2`, as if half of the
 records went into the choice.
 
-**Independence.** MOVER treats the audits as independent. Two audits of the same people on the same sides are positively correlated: the interval
-is then too wide, never too narrow. Only where people changed sides, from the holdout of one audit to the training data of the other, can it be too
+**Independence.** MOVER treats the audits as independent. Two audits of the same records on the same sides are positively correlated: the interval
+is then too wide, never too narrow. Only where records changed sides, from the holdout of one audit to the training data of the other, can it be too
 narrow, by a factor of :math:`\sqrt 2` at most.
 """
 
@@ -97,7 +97,7 @@ class ReleaseChange:
 
 @dataclass(frozen=True)
 class GroupChange:
-    """The gap of one group to everybody else, under the attack that is strongest in the new audit."""
+    """The gap of one group to all other records, under the attack that is strongest in the new audit."""
 
     column: str
     level: str

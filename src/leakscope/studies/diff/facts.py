@@ -113,9 +113,9 @@ def changed_sides(old: Result, new: Result) -> bool:
 
 
 def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange | None:
-    """Who is most exposed, where the two audits speak of the same people; None where that can't be known.
+    """Who is most exposed, where the two audits have the same records; None where that can't be known.
 
-    Ids that merely number the rows name the same people only if the training records are the same.
+    Ids that merely number the rows name the same records only if the training records are the same.
     """
     tables = [side.record_columns("id", "score", "rank") for side in (old, new)]
     if tables[0] is None or tables[1] is None:

@@ -1,4 +1,4 @@
-"""What a comparison of two results leaves."""
+"""The result of a comparison of two results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Two results compared: what changed, and whether the change is significant.
 
-`changes` has the statistics and why they hold, `beyond` tells a change of the model from one of the records, `facts` states what else differs.
+`changes` has the statistics and why they hold, `beyond` distinguishes a change of the model from one of the records, `facts` states what else differs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, Outcome, Result
 from leakscope.core.versions import stamp
 from leakscope.evaluation.results import Audit, GroupRisk, Risk
-from leakscope.studies.diff.beyond import ADVANTAGE, AUC, Records, compare_release, groups_in_doubt, rate_figure
+from leakscope.studies.diff.beyond import ADVANTAGE, AUC, ComparedRecords, compare_release, groups_in_doubt, rate_figure
 from leakscope.studies.diff.changes import SHARE, SIGNED, Change, Ends, GroupChange, ReleaseChange, change_of_one
 from leakscope.studies.diff.facts import changed, changed_sides, compare_records, listed, same_data, settings_of
 from leakscope.studies.diff.result import ClaimChange, Diff, DiffOutcome
@@ -24,7 +24,7 @@ def diff(old: Result, new: Result) -> Diff:
     """Compare two results of one kind: what changed, and whether the change is significant.
 
     Of audits, the attacks that both ran are compared; see `leakscope.studies.diff.changes` for the intervals, and `leakscope.studies.diff.beyond` for how a
-    change of the model is told from one of the records. Of other results, the measures of claims about the same subject are compared. Two results from
+    change of the model is distinguished from one of the records. Of other results, the measures of claims about the same subject are compared. Two results from
     the same records are treated as independent, which makes intervals wider than necessary.
 
     Parameters
@@ -114,7 +114,7 @@ def _diff_audits(old: Audit, new: Audit) -> dict[str, Any]:
     measured = _performance_pairs(old, new)
     comparisons = _count(pairs) + len(measured)
     together = 1 - (1 - level) / max(1, comparisons)
-    records = Records.of(old, new)
+    records = ComparedRecords.of(old, new)
     releases = _releases(pairs, together, records)
     groups = _group_changes(old, new, together, records) if pairs else ()
     names = [[f"{one.column} = {one.level}" for one in side.strongest.by_group] for side in (old, new)]
@@ -212,14 +212,18 @@ def _rates(pairs: Sequence[tuple[Risk, Risk]]) -> list[float]:
     ]
 
 
-def _releases(pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: Records) -> tuple[ReleaseChange, ...]:
+def _releases(
+    pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: ComparedRecords
+) -> tuple[ReleaseChange, ...]:
     return tuple(
         _release(release, [pair for pair in pairs if pair[1].release == release], confidence, records)
         for release in dict.fromkeys(new.release for _, new in pairs)
     )
 
 
-def _release(release: str, pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: Records) -> ReleaseChange:
+def _release(
+    release: str, pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: ComparedRecords
+) -> ReleaseChange:
     rates = _rates(pairs)
     figures = [AUC, ADVANTAGE, *map(rate_figure, rates)]
     changes, beyond, doubt = compare_release(pairs, figures, confidence, records)
@@ -235,7 +239,7 @@ def _groups_in_both(old: Risk, new: Risk) -> list[tuple[GroupRisk, GroupRisk]]:
     ]
 
 
-def _group_changes(old: Audit, new: Audit, confidence: float, records: Records) -> tuple[GroupChange, ...]:
+def _group_changes(old: Audit, new: Audit, confidence: float, records: ComparedRecords) -> tuple[GroupChange, ...]:
     """Groups of both audits under the strongest attack of the new one; none where the old audit did not run it."""
     strongest = (new.strongest.release, new.strongest.attack)
     found = [pair for pair in _pairs(old, new) if (pair[1].release, pair[1].attack) == strongest]

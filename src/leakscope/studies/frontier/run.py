@@ -15,17 +15,19 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun, plain_settings
 from leakscope.core.versions import stamp
+from leakscope.data.splitting import is_random_split
 from leakscope.evaluation.dominance import difference, exact, find_dominating
 from leakscope.evaluation.results import Audit
 from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
 from leakscope.models.model import Model
-from leakscope.models.target import make_target
+from leakscope.models.provenance import model_fingerprint
 from leakscope.releases.feature_explanations import FeatureExplanation, explain_model, parse
 from leakscope.releases.feature_explanations.faithfulness import Bench, RecordScores
 from leakscope.releases.release import Progress
 from leakscope.studies.audit import audit
 from leakscope.studies.frontier.result import ExplanationRisk, Frontier, frontier_claims
+from leakscope.studies.inputs import formerly, given_model, read_target
 
 #: Deviations of SmoothGrad's noise, in units of the usual deviation of a feature.
 SIGMAS = (0.25, 1.0, 4.0)
@@ -34,12 +36,13 @@ NOISES = (0.1, 1.0)
 TOPS = (5, 20)
 
 
+@formerly("explanations")
 def frontier(
     model: Any,
-    train: tuple[Any, Any],
-    holdout: tuple[Any, Any],
-    explanations: Sequence[FeatureExplanation | str] | None = None,
+    train: tuple[Any, Any] | None = None,
+    holdout: tuple[Any, Any] | None = None,
     *,
+    explanations: Sequence[FeatureExplanation | str] | None = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Any = None,
     classes: Any = None,
@@ -86,19 +89,20 @@ def frontier(
     >>> X = rng.normal(size=(400, 5))
     >>> y = (X[:, 0] + X[:, 1] / 2 + rng.normal(size=400) > 0).astype(int)
     >>> model = LogisticRegression().fit(X[:200], y[:200])
-    >>> found = frontier(model, (X[:200], y[:200]), (X[200:], y[200:]), ["gradient", "gradient:noise=1.0"], retrain=False)
+    >>> names = ["gradient", "gradient:noise=1.0"]
+    >>> found = frontier(model, (X[:200], y[:200]), (X[200:], y[200:]), explanations=names, retrain=False)
     >>> [one.name for one in found.explanations if one.faithfulness.order.low > 0.2]
     ['gradient']
     """
     seed = check_seed(seed)
     AuditSettings(confidence=confidence, margin=margin, references=references).checked()
     chosen = None if explanations is None else _read(explanations)
-    target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
+    target = read_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
     beside = _prediction(target.model, beside)
     bench = Bench(target.model, target.nonmembers.X, baseline=baseline, records=records, seed=seed)
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
-        model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs, releases=[beside, *scores],
+        target, releases=[beside, *scores], random_split=is_random_split(train, holdout),
         references=references, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
         cache=cache, progress=progress,
     )  # fmt: skip
@@ -115,7 +119,7 @@ def frontier(
         warnings=found.warnings,
         not_run=tuple(not_run),
         settings=plain_settings(settings),
-        fingerprints=found.fingerprints,
+        fingerprints=found.fingerprints | model_fingerprint(given_model(model)),
         seconds=found.seconds,
         explanations=weighed,
         beside=beside,

@@ -35,7 +35,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.studies.leakage.gaussians import (
     Canonical,
-    Pair,
+    GaussianPair,
     canonical,
     information_per_divergence,
     symmetric_divergence,
@@ -136,19 +136,19 @@ class Jackknife:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What the draws say about a stack of records."""
+class MeasuredDraws:
+    """Estimates from the draws, for a stack of records."""
 
     divergence: Jackknife  # symmetric divergence, nats
     information: Jackknife  # mutual information, nats
-    pair: Pair  # plugged-in Gaussians in canonical form
+    pair: GaussianPair  # plugged-in Gaussians in canonical form
     hits: Floats  # (records, blocks): right minus wrong decisions of the likelihood-ratio attack, on held-out draws
 
 
 def measure(
     with_record: Floats, without: Floats, share: float, *, paired: bool, noise: Floats | None = None
-) -> Measured:
-    """Measure what tells the draws with each record from those without it.
+) -> MeasuredDraws:
+    """Measure how the draws with each record differ from those without it.
 
     Parameters
     ----------
@@ -177,17 +177,17 @@ def measure(
     gram = _gram(first, second, extra)
     rank = dimensions * (dimensions + 3) // 2
     slope = share * (1 - share) / 2
-    return Measured(
+    return MeasuredDraws(
         Jackknife(statistic[:, 0], statistic[:, 1:], gram, rank),
         Jackknife(information[:, 0], information[:, 1:], slope * gram, rank),
-        Pair(pair.scale[:, 0], pair.shift[:, 0]),
+        GaussianPair(pair.scale[:, 0], pair.shift[:, 0]),
         _likelihood_ratio_hits(with_record - centre, without - centre, first, second, extra, noise),
     )
 
 
-def _information_shares(pair: Pair, share: float) -> Floats:
+def _information_shares(pair: GaussianPair, share: float) -> Floats:
     """Information per divergence, (records, 1 + blocks): few points will do for how it changes from block to block."""
-    exact = information_per_divergence(Pair(pair.scale[:, :1], pair.shift[:, :1]), share)
+    exact = information_per_divergence(GaussianPair(pair.scale[:, :1], pair.shift[:, :1]), share)
     rough = information_per_divergence(pair, share, POINTS_OF_REPLICATES)
     return np.asarray(exact * rough / np.maximum(rough[:, :1], 1e-300))
 
@@ -239,7 +239,7 @@ ENDLESS = (
 )
 
 
-def _independent_divergence(pair: Pair, count_in: Floats, count_out: Floats) -> Floats:
+def _independent_divergence(pair: GaussianPair, count_in: Floats, count_out: Floats) -> Floats:
     """Symmetric divergence from independent Gaussian draws, unbiased: see the module's first point."""
     scale, shift = pair
     p = scale.shape[-1]

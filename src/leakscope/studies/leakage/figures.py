@@ -16,8 +16,8 @@ from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import proportion
 from leakscope.core.result import Caveat
-from leakscope.studies.leakage.draws import Jackknife, Measured
-from leakscope.studies.leakage.gaussians import Pair, renyi_divergence, swapped
+from leakscope.studies.leakage.draws import Jackknife, MeasuredDraws
+from leakscope.studies.leakage.gaussians import GaussianPair, renyi_divergence, swapped
 from leakscope.studies.leakage.result import LeakagePoint, Renyi
 
 QUANTILES = (0.9, 0.99)
@@ -39,10 +39,12 @@ class Checks(NamedTuple):
 class Summary:
     """Figures over all measured records."""
 
-    def __init__(self, parts: list[Measured], share: float, universe: int, confidence: float) -> None:
+    def __init__(self, parts: list[MeasuredDraws], share: float, universe: int, confidence: float) -> None:
         self.divergence = Jackknife.joined([part.divergence for part in parts])
         self.information = Jackknife.joined([part.information for part in parts])
-        self.pair = Pair(*(np.concatenate(column) for column in zip(*(part.pair for part in parts), strict=True)))
+        self.pair = GaussianPair(
+            *(np.concatenate(column) for column in zip(*(part.pair for part in parts), strict=True))
+        )
         self.hits = np.concatenate([part.hits for part in parts])
         self.share, self.universe, self.confidence = share, universe, confidence
         self.blocks = self.hits.shape[1]
@@ -102,7 +104,7 @@ class Summary:
         return self.divergence.interval(student(self.divergence.freedom, confidence))
 
     def _bound(self) -> Estimate:
-        """Theorem 1, corrected: from the mean by Jensen, or record by record, whichever is lower; each pays half the error."""
+        """Theorem 1, corrected: from the mean by Jensen, or record by record, whichever is lower; each has half the error probability."""
         strict = 1 - (1 - self.confidence) / 2
         from_mean = advantage_from_kl(self._mean(self.divergence, strict).high)
         each = advantage_from_kl(np.maximum(self._ends(strict)[1], 0.0))

@@ -1,4 +1,4 @@
-r"""What tells two Gaussians apart: divergences and mutual information, in closed form where there is one.
+r"""How much two Gaussians differ: divergences and mutual information, in closed form where there is one.
 
 An invertible linear map turns any pair :math:`p_1 = N(\mu_1, \Sigma_1)`, :math:`p_0 = N(\mu_0, \Sigma_0)` into
 :math:`p_1 = N(\nu, \operatorname{diag}\lambda)`, :math:`p_0 = N(0, I)`, and no divergence changes. With
@@ -40,7 +40,7 @@ POINTS = 256
 BLOCK = 2_000_000
 
 
-class Pair(NamedTuple):
+class GaussianPair(NamedTuple):
     """Two Gaussians in canonical form: N(shift, diag(scale)) with the record, N(0, 1) without; arrays (..., dimensions)."""
 
     scale: Floats
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
 class Canonical(NamedTuple):
     """A pair in canonical form, and the map that leads there: ``(theta - centre) @ map``."""
 
-    pair: Pair
+    pair: GaussianPair
     centre: Floats
     map: Floats
 
@@ -70,15 +70,15 @@ def canonical(mean_in: Floats, covariance_in: Floats, mean_out: Floats, covarian
     scale, vectors = np.linalg.eigh(inverse_root @ covariance_in @ np.swapaxes(inverse_root, -1, -2))
     to_canonical = np.swapaxes(inverse_root, -1, -2) @ vectors
     shift = ((mean_in - mean_out)[..., None, :] @ to_canonical)[..., 0, :]
-    return Canonical(Pair(scale, shift), mean_out, to_canonical)
+    return Canonical(GaussianPair(scale, shift), mean_out, to_canonical)
 
 
-def symmetric_divergence(pair: Pair) -> Floats:
+def symmetric_divergence(pair: GaussianPair) -> Floats:
     """Give D(p1‖p0) + D(p0‖p1), in nats; the logarithms cancel [farokhi2020, Remark 3, corrected].
 
     Examples
     --------
-    >>> float(symmetric_divergence(Pair(np.array([1.0]), np.array([0.2]))).round(6))
+    >>> float(symmetric_divergence(GaussianPair(np.array([1.0]), np.array([0.2]))).round(6))
     0.04
     """
     scale, shift = pair
@@ -87,17 +87,17 @@ def symmetric_divergence(pair: Pair) -> Floats:
     return value
 
 
-def swapped(pair: Pair) -> Pair:
+def swapped(pair: GaussianPair) -> GaussianPair:
     """The same two Gaussians in the other order."""
-    return Pair(1 / pair.scale, -pair.shift / np.sqrt(pair.scale))
+    return GaussianPair(1 / pair.scale, -pair.shift / np.sqrt(pair.scale))
 
 
-def renyi_divergence(pair: Pair, order: float) -> Floats:
+def renyi_divergence(pair: GaussianPair, order: float) -> Floats:
     """Rényi divergence of p1 from p0, of any order above 1 and up to infinity, in nats; ``inf`` where it is infinite.
 
     Examples
     --------
-    >>> narrower = Pair(np.array([0.5]), np.array([1.0]))
+    >>> narrower = GaussianPair(np.array([0.5]), np.array([1.0]))
     >>> float(renyi_divergence(narrower, np.inf).round(6)), float(renyi_divergence(swapped(narrower), np.inf))
     (1.346574, inf)
     """
@@ -114,7 +114,7 @@ def renyi_divergence(pair: Pair, order: float) -> Floats:
     return np.where(finite.all(axis=-1), np.where(finite, value, 0.0).sum(axis=-1), np.inf)
 
 
-def information_per_divergence(pair: Pair, share: float, points: int = POINTS) -> Floats:
+def information_per_divergence(pair: GaussianPair, share: float, points: int = POINTS) -> Floats:
     r"""Give mutual information over symmetric divergence, to two percent: :math:`\alpha_0\alpha_1/2` where both vanish, never over twice that.
 
     The mutual information, in nats, is that between a draw and the bit that says which Gaussian it came from, and ``share`` is :math:`\alpha_1`, the probability of
@@ -125,7 +125,7 @@ def information_per_divergence(pair: Pair, share: float, points: int = POINTS) -
 
     Examples
     --------
-    >>> float(information_per_divergence(Pair(np.ones(1), np.full(1, 1e-3)), 0.5).round(6))
+    >>> float(information_per_divergence(GaussianPair(np.ones(1), np.full(1, 1e-3)), 0.5).round(6))
     0.125
     """
     limit = share * (1 - share) / 2

@@ -16,12 +16,13 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.membership_experiment import MOST_NOISE
 from leakscope.learners import as_learner
+from leakscope.studies.inputs import formerly
 from leakscope.studies.leakage.claims import conclude
-from leakscope.studies.leakage.draws import ENDLESS, Jackknife, Measured, check_draws, measure
+from leakscope.studies.leakage.draws import ENDLESS, Jackknife, MeasuredDraws, check_draws, measure
 from leakscope.studies.leakage.figures import Checks, Summary, positive, student
 from leakscope.studies.leakage.neighbours import beyond_gaussian
 from leakscope.studies.leakage.result import Leakage, LeakagePoint
-from leakscope.studies.leakage.swaps import Space, Training
+from leakscope.studies.leakage.swaps import Space, SwapTraining
 from leakscope.worlds.training import Progress
 
 #: Records of which nearest neighbours check the Gaussian approximation, and which serve as the control.
@@ -34,17 +35,18 @@ FIXED = 1e-12
 ROUNDING = 1e-11
 
 
+@formerly("records", "draws", "noise", "space", "seed")
 def membership_leakage(
     learner: Any,
     X: Any,
     y: Any,
     size: int = 30,
+    *,
     records: int | ArrayLike = 200,
     draws: int = 2000,
     noise: float = 0.0,
     space: Space = "parameters",
     seed: int = 0,
-    *,
     prior: float | None = None,
     shared: bool = True,
     confidence: float = 0.95,
@@ -134,7 +136,7 @@ def measure_point(
             f"the parameters of a {made.name} are not Gaussian, because hidden neurons can be exchanged, and their leakage would be "
             'underestimated: set space="function"'
         )
-    training = Training(made, X, y, size, draws, shared, space, seed, **work)
+    training = SwapTraining(made, X, y, size, draws, shared, space, seed, **work)
     if space == "parameters":
         check_draws(draws, training.parameters(), noise > 0)
     share = size / len(y) if prior is None else check_share("prior", prior)
@@ -153,10 +155,10 @@ def measure_point(
 
 
 def _measure_all(
-    training: Training, chosen: Indices, share: float, noise: float
-) -> tuple[list[Measured], _Coordinates, Checks]:
+    training: SwapTraining, chosen: Indices, share: float, noise: float
+) -> tuple[list[MeasuredDraws], _Coordinates, Checks]:
     """Train and measure stack by stack; the first stack also sets the coordinates and is checked."""
-    parts: list[Measured] = []
+    parts: list[MeasuredDraws] = []
     coordinates: _Coordinates | None = None
     beyond, far = np.empty((0, 0)), (0, 0)
     for rows, with_record, without in training.pairs(chosen):
@@ -210,7 +212,7 @@ def gaussian_leakage(
     return positive(float(found.values[0]), float(low[0]), float(high[0]), confidence, count, "jackknife over draws")
 
 
-def _control(training: Training, records: Indices, coordinates: _Coordinates) -> Jackknife | str:
+def _control(training: SwapTraining, records: Indices, coordinates: _Coordinates) -> Jackknife | str:
     """The divergence of two laws that are the same, or why it can't be measured."""
     try:
         first, second = (coordinates.of(side) for side in training.control(records))

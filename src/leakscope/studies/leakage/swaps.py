@@ -8,7 +8,7 @@ for every record at once: D models serve as one side for all records, and only t
 The two models of a pair also share whatever else is random in the training.
 
 With ``shared=False`` all training sets are drawn independently, as farokhi2020 does: twice the models and an order of
-magnitude more noise in what tells the two laws apart.
+magnitude more noise in the difference of the two laws.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from leakscope.core.errors import InputError
 from leakscope.data.records import take_rows
 from leakscope.studies.leakage.draws import BLOCKS
 from leakscope.worlds.cache import Observations
-from leakscope.worlds.training import Progress, Worlds, design_generator, random_sets, retrain, with_and_without
+from leakscope.worlds.training import Progress, TrainingSets, design_generator, random_sets, retrain, with_and_without
 
 Space = Literal["parameters", "function"]
-#: Which of the records a world is asked about, by its number; None for all.
+#: The records whose outputs are computed by the model of a training set, by its number; None for all.
 Asked = Callable[[int], slice] | None
 #: Numbers that the draws of one stack of records may take, on each side.
 STACK = 8_000_000
 
 
 @dataclass(frozen=True)
-class Swaps:
+class DrawnSwaps:
     """Training sets (draws, size), each in random order, and one record outside of each, (draws,).
 
     Examples
@@ -70,16 +70,16 @@ class Swaps:
         return found
 
 
-def draw_swaps(records: int, size: int, draws: int, seed: int) -> Swaps:
+def draw_swaps(records: int, size: int, draws: int, seed: int) -> DrawnSwaps:
     """Draw the training sets of a swap design out of ``records`` records."""
     drawn = np.empty((draws, size + 1), np.intp)
     for draw in range(draws):
         drawn[draw] = design_generator(seed, draw).choice(records, size + 1, replace=False)
-    return Swaps(drawn[:, :-1], drawn[:, -1])
+    return DrawnSwaps(drawn[:, :-1], drawn[:, -1])
 
 
 @dataclass(frozen=True)
-class Training:
+class SwapTraining:
     """How models with and without records are trained: the learner, its records, and where the work is done."""
 
     learner: Any
@@ -126,16 +126,16 @@ class Training:
         others = np.column_stack([swaps.sets[:, :-1], swaps.spare])
         if not self.shared:
             others = draw_swaps(len(self.X), self.size, self.draws, self.seed + 1).sets
-        worlds = Worlds(
+        design = TrainingSets(
             len(self.X), 2 * self.draws, partial(_one_of, swaps.sets, others), partial(_draw_of, self.draws)
         )
         if hasattr(self.learner, "fit_swaps"):
-            indices = [worlds.indices(world) for world in range(len(worlds))]
+            indices = [design.indices(number) for number in range(len(design))]
             values = np.array(self.learner.fit_many(self.X, self.y, indices, ()))
             if self.space == "function":
                 values = (values @ self.X[records].T)[:, :, None]
         else:
-            values = np.array(replace(self, progress=None)._retrain(worlds, records))
+            values = np.array(replace(self, progress=None)._retrain(design, records))
         sides = values.reshape(2, self.draws, -1, values.shape[-1])
         return np.swapaxes(sides[0], 0, 1), np.swapaxes(sides[1], 0, 1)
 
@@ -151,8 +151,8 @@ class Training:
     def _linear_independent(self, records: Indices) -> tuple[Floats, Floats]:
         sides: tuple[list[Floats], list[Floats]] = ([], [])
         for record in records:
-            worlds = self._one_record(int(record))
-            sets = [worlds.indices(world) for world in range(len(worlds))]
+            design = self._one_record(int(record))
+            sets = [design.indices(number) for number in range(len(design))]
             for side, first in zip(sides, (0, 1), strict=True):
                 side.append(np.array(self.learner.fit_many(self.X, self.y, sets[first::2], ())))
         return np.array(sides[0]), np.array(sides[1])
@@ -162,7 +162,7 @@ class Training:
             return parameters
         return np.asarray(parameters @ self.X[records][:, :, None])
 
-    def _one_record(self, record: int) -> Worlds:
+    def _one_record(self, record: int) -> TrainingSets:
         seed = int(np.random.SeedSequence((self.seed, record)).generate_state(1)[0])
         return with_and_without(len(self.X), record, self.size, self.draws, seed, shared=False)
 
@@ -172,7 +172,9 @@ class Training:
         swaps = draw_swaps(len(self.X), self.size, self.draws, self.seed)
         count = self.draws * (1 + len(records))
         draw, stream = partial(_set_or_partner, swaps, records), partial(_draw_of, self.draws)
-        observed = self._retrain(Worlds(len(self.X), count, draw, stream), records, partial(_asked_of_swap, self.draws))
+        observed = self._retrain(
+            TrainingSets(len(self.X), count, draw, stream), records, partial(_asked_of_swap, self.draws)
+        )
         base, partners = observed[: self.draws], np.array(observed[self.draws :])
         sets = np.array(base)
         if self.space == "parameters":
@@ -186,20 +188,20 @@ class Training:
 
     def _independent(self, records: Indices) -> tuple[Floats, Floats]:
         designs = [self._one_record(int(record)) for record in records]
-        worlds = Worlds(len(self.X), 2 * self.draws * len(records), partial(_of_designs, designs, 2 * self.draws))
-        observed = self._retrain(worlds, records, partial(_asked_of_design, 2 * self.draws))
+        design = TrainingSets(len(self.X), 2 * self.draws * len(records), partial(_of_designs, designs, 2 * self.draws))
+        observed = self._retrain(design, records, partial(_asked_of_design, 2 * self.draws))
         values = np.array(observed).reshape(len(records), self.draws, 2, -1)
         return values[:, :, 0], values[:, :, 1]
 
-    def _retrain(self, worlds: Worlds, records: Indices, asked: Asked = None) -> list[Floats]:
-        """Parameters of the models of all worlds, or their outputs at the records that a world is asked about."""
+    def _retrain(self, design: TrainingSets, records: Indices, asked: Asked = None) -> list[Floats]:
+        """Parameters of the models of all training sets, or their outputs at the records of `asked`."""
         questions = take_rows(self.X, records) if self.space == "function" else None
         observe = partial(_observe, self.learner, questions, asked)
         observed: list[Observations] = retrain(
-            self.learner, self.X, self.y, worlds, observe, seed=self.seed, workers=self.workers, cluster=self.cluster,
+            self.learner, self.X, self.y, design, observe, seed=self.seed, workers=self.workers, cluster=self.cluster,
             cache=self.cache, progress=self.progress,
         )  # fmt: skip
-        values = [world["value"] for world in observed]
+        values = [found["value"] for found in observed]
         if len({value.shape[-1] for value in values}) > 1:
             raise InputError("the models have different numbers of parameters: measure in function space")
         return values
@@ -212,34 +214,34 @@ def _stacks(records: int, draws: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, records))
 
 
-def _observe(learner: Any, questions: Any, asked: Asked, model: Any, world: int, _: Indices) -> Any:
+def _observe(learner: Any, questions: Any, asked: Asked, model: Any, number: int, _: Indices) -> Any:
     if questions is None:
         return {"value": learner.parameters(model)}
-    return {"value": learner.outputs(model, take_rows(questions, slice(None) if asked is None else asked(world)))}
+    return {"value": learner.outputs(model, take_rows(questions, slice(None) if asked is None else asked(number)))}
 
 
-def _set_or_partner(swaps: Swaps, records: Indices, world: int) -> Indices:
-    row, draw = divmod(world, len(swaps.sets))
+def _set_or_partner(swaps: DrawnSwaps, records: Indices, number: int) -> Indices:
+    row, draw = divmod(number, len(swaps.sets))
     return np.sort(swaps.sets[draw]) if row == 0 else swaps.partner(draw, int(records[row - 1]))
 
 
-def _one_of(first: Indices, second: Indices, world: int) -> Indices:
-    side, draw = divmod(world, len(first))
+def _one_of(first: Indices, second: Indices, number: int) -> Indices:
+    side, draw = divmod(number, len(first))
     return np.sort((first, second)[side][draw])
 
 
-def _draw_of(draws: int, world: int) -> int:
-    return world % draws
+def _draw_of(draws: int, number: int) -> int:
+    return number % draws
 
 
-def _asked_of_swap(draws: int, world: int) -> slice:
-    row = world // draws
+def _asked_of_swap(draws: int, number: int) -> slice:
+    row = number // draws
     return slice(None) if row == 0 else slice(row - 1, row)
 
 
-def _of_designs(designs: list[Worlds], each: int, world: int) -> Indices:
-    return designs[world // each].indices(world % each)
+def _of_designs(designs: list[TrainingSets], each: int, number: int) -> Indices:
+    return designs[number // each].indices(number % each)
 
 
-def _asked_of_design(each: int, world: int) -> slice:
-    return slice(world // each, world // each + 1)
+def _asked_of_design(each: int, number: int) -> slice:
+    return slice(number // each, number // each + 1)

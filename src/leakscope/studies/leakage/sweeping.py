@@ -14,6 +14,7 @@ from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
 from leakscope.learners import as_learner
+from leakscope.studies.inputs import formerly
 from leakscope.studies.leakage.claims import conclude
 from leakscope.studies.leakage.figures import exceeds
 from leakscope.studies.leakage.measure import measure_point
@@ -23,18 +24,19 @@ from leakscope.worlds.training import Progress
 from leakscope.worlds.workers import check_work
 
 
+@formerly("l2", "noise", "records", "draws", "space", "seed")
 def sweep(
     learner: Any,
     X: Any,
     y: Any,
     sizes: Iterable[int] = (30, 100, 300, 1000),
+    *,
     l2: Iterable[float] | None = None,
     noise: Iterable[float] = (0.0,),
     records: int | ArrayLike = 200,
     draws: int = 2000,
     space: Space = "parameters",
     seed: int = 0,
-    *,
     models: int = 100,
     below: float | None = None,
     shared: bool = True,
@@ -128,7 +130,7 @@ def _with_experiment(
 
     try:
         found = membership_experiment(
-            learner, X, y, point.size, models, point.noise, adversary="fixed threshold", **work
+            learner, X, y, point.size, models, point.noise, attack="fixed threshold", **work
         ).advantage
     except InputError as error:
         return replace(point, warnings=(*point.warnings, Caveat("no_threshold_attack", {"reason": str(error)})))

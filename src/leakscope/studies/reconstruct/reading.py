@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.core.arrays import Floats, Indices
-from leakscope.core.checks import check_confidence, check_count, check_seed
+from leakscope.core.checks import check_confidence, check_count, check_number, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import row_name
-from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+from leakscope.data.tables import check_columns, read_labelled, read_texts
 from leakscope.learners.encoded_table import prepare_columns
 from leakscope.learners.linear import read_records
 from leakscope.releases.oracle import check_rounding
@@ -31,10 +31,11 @@ SHARE = 0.8  # of a table that is not much larger
 LARGEST = 30_000  # records: leave-one-out takes their square
 
 
-def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence: Any) -> list[str]:
+def check_effort(attacks: Any, budget: Any, repeats: Any, penalty: Any, seed: Any, confidence: Any) -> list[str]:
     """Check how much is to be run, and give the names of the attacks."""
     check_count("budget", budget)
     check_count("repeats", repeats)
+    check_number("penalty", penalty, least=0, open_ends=True)
     check_seed(seed)
     check_confidence(confidence)
     if attacks is not None and not isinstance(attacks, str | list | tuple):
@@ -119,7 +120,7 @@ def read_people(
     label: str,
     *,
     holdout: Path | None = None,
-    records: int | None = None,
+    size: int | None = None,
     groups: str | None = None,
     id_column: str | None = None,
     drop: str | None = None,
@@ -131,31 +132,18 @@ def read_people(
     ----------
     holdout
         A file of records that are not trained on; without it, these are drawn from ``path``.
-    records
+    size
         Number of records to train on: by default all of them if there is a holdout, and otherwise 2,000, or four fifths of a smaller table.
     """
     paths = [path] if holdout is None else [path, holdout]
-    tables = [read_table(place) for place in paths]
-    grouped, dropped = split_names(groups, tables[0].columns), split_names(drop, tables[0].columns)
-    ids = [] if id_column is None else [id_column]
-    for place, table in zip(paths, tables, strict=True):
-        for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id"), (grouped, "group")):
-            check_columns(table, names, place, what)
-        if missing := int(table[label].isna().sum()):
-            raise InputError(f"{place} has no {label} in {missing} records: remove these records")
-    for names, option in ((dropped, "dropped"), (ids, "the id")):
-        if label in names:
-            raise InputError(f"{label} is the label and can't be {option}")
-    count = len(tables[0])
-    columns = [name for name in tables[0].columns if name not in {label, *dropped, *ids}]
+    tables, columns, names = read_labelled(paths, label, drop=drop, id_column=id_column, groups=groups)
+    count, grouped, ids = len(tables[0]), names["group"], names["id"]
     for place, table in zip(paths[1:], tables[1:], strict=True):
         check_columns(table, columns, place, "data")
     together = pd.concat([table[columns] for table in tables], ignore_index=True)
-    if not columns:
-        raise InputError(f"{path} has no columns but {label}: there is nothing to learn from")
     X, notes = prepare_columns(together, "one-hot")
     values, labels = X.to_numpy(np.float64), pd.concat([table[label] for table in tables]).to_numpy()
-    inside, outside, more = _split(count, len(labels), records, seed)
+    inside, outside, more = _split(count, len(labels), size, seed)
     return People(
         X=values[inside],
         y=labels[inside],
@@ -166,15 +154,15 @@ def read_people(
     )
 
 
-def _split(count: int, total: int, records: int | None, seed: int) -> tuple[Indices, Indices, list[Caveat]]:
+def _split(count: int, total: int, size: int | None, seed: int) -> tuple[Indices, Indices, list[Caveat]]:
     """Give the positions of the training records and of the holdout, and what was changed."""
     has_holdout = total > count
-    if records is None:
-        records = count if has_holdout else min(TRAINED, int(SHARE * count))
-    records = check_count("records", records, 2, min(count, LARGEST))
+    if size is None:
+        size = count if has_holdout else min(TRAINED, int(SHARE * count))
+    size = check_count("size", size, 2, min(count, LARGEST))
     order = np.random.default_rng(seed).permutation(count).astype(np.intp)
-    rest = np.arange(count, total, dtype=np.intp) if has_holdout else np.sort(order[records:])
-    notes = [] if records == count else [Caveat("sampled_records", {"records": records, "of": count})]
+    rest = np.arange(count, total, dtype=np.intp) if has_holdout else np.sort(order[size:])
+    notes = [] if size == count else [Caveat("sampled_records", {"records": size, "of": count})]
     if not len(rest):
         notes.append(Caveat("no_holdout"))
-    return np.sort(order[:records]), rest, notes
+    return np.sort(order[:size]), rest, notes

@@ -35,6 +35,7 @@ from leakscope.releases.record_explanations.explanation import LeftOut
 from leakscope.releases.record_explanations.graph import InfluenceGraph
 from leakscope.releases.record_explanations.logistic import LeaveOneOut, leave_one_out
 from leakscope.releases.record_explanations.release import RecordRelease, Usefulness, nearest
+from leakscope.studies.inputs import Steps, formerly
 from leakscope.studies.reconstruct.claims import caveats, claims
 from leakscope.studies.reconstruct.reading import check_effort, check_releases, read_groups, read_holdout
 from leakscope.studies.reconstruct.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
@@ -48,7 +49,7 @@ OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the att
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class ReconstructionCase:
     """A training set with its models, what an attacker knows, and how much is run."""
 
     models: LeaveOneOut
@@ -61,13 +62,14 @@ class Case:
     confidence: float
 
 
+@formerly(l2="penalty")
 def reconstruct(
     X: Any,
     y: Any,
     *,
     holdout: Any = None,
     release: RecordRelease | None = None,
-    l2: float = 1.0,
+    penalty: float = 1.0,
     attacks: Sequence[str] | None = None,
     budget: int = 5000,
     groups: pd.DataFrame | None = None,
@@ -90,14 +92,15 @@ def reconstruct(
         attacks. Without it, attacks that need records are listed as not run.
     release
         What an explanation shows; by default five records with their influences.
-    l2
-        Weight of the penalty λ/2·‖w‖², added to the sum of log-losses.
+    penalty
+        Weight λ of λ/2·‖w‖², which is added to the *sum* of log-losses: 1/C in scikit-learn. The ``l2`` of `leakscope.learners` is the
+        weight of ‖w‖², which is added to the *mean* loss, so that λ is 2·n·``l2``.
     attacks
         Names from `leakscope.attacks.RECONSTRUCTIONS`, by default all.
     budget
         Number of queries that an attacker may make.
     groups
-        Columns by which people are compared, with a row for each training record.
+        Columns of groups to compare, with a row for each training record.
     ids
         Names of the training records in the table of records; by default their position.
     defended
@@ -116,7 +119,7 @@ def reconstruct(
     >>> [(one.attack, one.wrong) for one in found.attacks]
     [('static queries (uniform)', 0), ('subspace reduction', 0)]
     """
-    names = check_effort(attacks, budget, repeats, seed, confidence)
+    names = check_effort(attacks, budget, repeats, penalty, seed, confidence)
     release = RecordRelease() if release is None else release
     features, labels, _ = read_records(X, y, "an audit of explanations")
     check_releases(release, defended, precision, features)
@@ -127,19 +130,19 @@ def reconstruct(
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
     prior = prior_of(features, None if outside is None else outside[0])
     ready, refused = _choose(names, release, prior)
-    models = leave_one_out(features, labels, l2, progress=progress)
-    case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
+    models = leave_one_out(features, labels, penalty, progress=progress)
+    case = ReconstructionCase(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
     others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
     rounded = {digits: replace(release, digits=digits) for digits in sorted(set(precision))}
-    count = _Count(len(ready) + len(names) * len(others) + len(rounded), progress)
+    count = Steps("attacking", len(ready) + len(names) * len(others) + len(rounded), progress)
     runs = {}
     for name in ready:
         runs[name] = run_attack(case, release, name)
-        count.up()
+        count()
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
     shown = _explained(case, release, max(ks))
     own = {int(k): explains_itself(features, shown, k) for k in ks}
-    membership, together = ((), ()) if outside is None else _membership(case, release, *outside, l2)
+    membership, together = ((), ()) if outside is None else _membership(case, release, *outside, penalty)
     found = ReconstructionAudit(
         release=release.words,
         self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
@@ -153,7 +156,7 @@ def reconstruct(
             int(digits): _recovered(case, other, "subspace", count) for digits, other in rounded.items()
         },
         accuracy=None if outside is None else _accuracy(case, *outside),
-        settings=plain_settings(_settings(case, release, names, l2)),
+        settings=plain_settings(_settings(case, release, names, penalty)),
         records=_per_record(own, runs, names_of),
         **stamp(),
     )  # fmt: skip
@@ -173,14 +176,14 @@ def _how_unusual(X: Floats) -> NDArray[Any]:
     return np.where(far, "farthest tenth", "others").astype(object)
 
 
-def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: float) -> dict[str, Any]:
+def _settings(case: ReconstructionCase, release: RecordRelease, names: Sequence[str], penalty: float) -> dict[str, Any]:
     return {
         "model": "logistic regression",
         "records": len(case.y),
         "features": case.X.shape[1],
         "classes": [str(name) for name in case.models.classes],
         "holdout": 0 if case.prior.records is None else len(case.prior.records),
-        "l2": float(l2),
+        "l2": float(penalty),
         "release": asdict(release),
         "attacks": list(names),
         "budget": case.budget,
@@ -220,18 +223,6 @@ def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[
     return tuple(dict.fromkeys(found))
 
 
-class _Count:
-    """How many of all attacks have run."""
-
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self.done, self.total, self.progress = 0, total, progress
-
-    def up(self) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.progress("attacking", self.done, self.total)
-
-
 def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple[list[str], list[NotRun]]:
     ready, refused = [], []
     for name in names:
@@ -246,7 +237,7 @@ def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple
     return ready, refused
 
 
-def run_attack(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
+def run_attack(case: ReconstructionCase, release: RecordRelease, name: str) -> list[Recovered]:
     """Run one attack several times, each with an oracle and a generator of its own; the numbers do not depend on other attacks."""
     from joblib import cpu_count
 
@@ -274,7 +265,9 @@ def over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np
     )
 
 
-def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping[str, NDArray[Any]]) -> Reconstructed:
+def _summarise(
+    case: ReconstructionCase, name: str, runs: Sequence[Recovered], groups: Mapping[str, NDArray[Any]]
+) -> Reconstructed:
     n = len(case.y)
     last = max(1, *(run.queries for run in runs))
     steps = [digit * 10**power for power in range(len(str(last))) for digit in (1, 2, 5)]
@@ -295,14 +288,14 @@ def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping
     )
 
 
-def _wrong(case: Case, run: Recovered) -> int:
+def _wrong(case: ReconstructionCase, run: Recovered) -> int:
     """Count recovered rows that differ from the training record of that id."""
     same = (case.X[run.records] == run.rows).all(axis=1) & (case.y[run.records] == run.labels)
     return int(len(run) - same.sum())
 
 
 def _membership(
-    case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], l2: float
+    case: ReconstructionCase, release: RecordRelease, X: Floats, y: NDArray[Any], penalty: float
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Run membership inference attacks: their risks, and the same with simultaneous intervals.
 
@@ -314,7 +307,7 @@ def _membership(
         outside, other = order[: len(case.y)], order[:0]
     if min(len(np.unique(row_hashes(rows))) for rows in (case.X, X[outside])) < FEWEST:
         return (), ()
-    control = leave_one_out(X[other], y[other], l2) if len(other) else None
+    control = leave_one_out(X[other], y[other], penalty) if len(other) else None
     members, nonmembers = (
         Records(rows, (labels == case.models.classes[1]).astype(np.int64), np.arange(len(labels)))
         for rows, labels in ((case.X, case.y), (X[outside], y[outside]))
@@ -341,7 +334,7 @@ def _can_train(labels: NDArray[Any]) -> bool:
     return len(counts) == 2 and counts.min() >= 2
 
 
-def _explained(case: Case, release: RecordRelease, k: int) -> Indices:
+def _explained(case: ReconstructionCase, release: RecordRelease, k: int) -> Indices:
     """The records (n, k) that explain each training record, as released: with its noise, if there is any."""
     oracle = replace(release, k=k, near=None).oracle(case.models, case.X, case.y, seed=case.seed)
     return oracle.query(case.X).records
@@ -360,20 +353,20 @@ def _graph(targets: Indices) -> GraphFacts:
     )
 
 
-def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Count) -> DefendedRelease:
+def _defend(case: ReconstructionCase, release: RecordRelease, names: Sequence[str], count: Steps) -> DefendedRelease:
     """Measure what attacks recover through another release, and its utility."""
     shares = {}
     for name in names:
         if RECONSTRUCTIONS[name].refuse(release.values, case.prior) is None:
             shares[RECONSTRUCTIONS[name].name] = _recovered(case, release, name, count)
         else:
-            count.up()
+            count()
     strongest = max(shares, key=lambda name: shares[name].value) if shares else ""
     useful = usefulness_of(case, release, case.confidence)
     return DefendedRelease(release.words, strongest, shares.get(strongest), shares, useful)
 
 
-def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usefulness:
+def usefulness_of(case: ReconstructionCase, release: RecordRelease, confidence: float) -> Usefulness:
     """Measure the utility for users who ask about held-out records, or about training records where there are no others."""
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
@@ -382,14 +375,14 @@ def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usef
     )
 
 
-def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> Estimate:
+def _recovered(case: ReconstructionCase, release: RecordRelease, name: str, count: Steps) -> Estimate:
     """Measure the share that one attack recovers."""
     found = [len(run) / len(case.y) for run in run_attack(case, release, name)]
-    count.up()
+    count()
     return over_runs(found, case.confidence, high=1.0)
 
 
-def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:
+def _accuracy(case: ReconstructionCase, X: Floats, y: NDArray[Any]) -> Estimate:
     right = (case.models.probabilities(X) >= 0.5) == (y == case.models.classes[1])
     return intervals.proportion(int(right.sum()), len(y), case.confidence)
 

@@ -1,8 +1,8 @@
-"""Generated stand-ins for the data sets that need files: the same schema, no real record.
+"""Synthetic versions of the data sets that need files: the same schema, no real record.
 
-A generator gives what the reader of the files gives, so the preparation of the data set is the same code for both. The
-generated data are the same in every run. They let code run on a machine without the data; results on them say nothing
-about the real data.
+A generator returns what the reader of the files returns, so real and synthetic data are prepared by the same code. The
+data are identical in every run. They allow code to run on machines without the data; results on them do not apply to
+the real data.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from leakscope.core.errors import InputError
 from leakscope.data.datasets.dataset import Description
 from leakscope.data.datasets.synthetic import adult, bits, diabetes130, dogfish, images
 
-FEWEST = 1_000  # rows; fewer could not hold every level of every column
+FEWEST = 1_000  # rows; with fewer, some levels of a column would not occur
 
 
 class StandIn(NamedTuple):
-    """A function of the number of rows and a random generator, and the number of rows by default."""
+    """A function of the number of rows and a random generator, and the default number of rows."""
 
     generate: Callable[[int, np.random.Generator], Any]
     rows: int
@@ -42,9 +42,9 @@ STAND_INS: dict[str, StandIn] = {
 
 
 def generate(name: str, rows: int | None = None) -> Any:
-    """Generate what the reader of a data set gives, by default with as many rows as `STAND_INS` says."""
+    """Generate what the reader of a data set returns, by default with the number of rows in `STAND_INS`."""
     if name not in STAND_INS:
-        raise InputError(f"{name!r} needs no files, so it has no synthetic version: load it without synthetic")
+        raise InputError(f"{name!r} needs no files, so it has no synthetic version: load it without synthetic=")
     stand_in = STAND_INS[name]
     wanted = stand_in.rows if rows is None else rows
     check_count("rows", wanted, FEWEST, stand_in.rows)
@@ -52,7 +52,7 @@ def generate(name: str, rows: int | None = None) -> Any:
 
 
 def describe(description: Description, rows: int) -> Description:
-    """The description of generated data with so many rows, which says that they are generated."""
+    """Return the description of synthetic data with this number of rows."""
     size = "" if rows == description.rows else f", {rows:,} of {description.rows:,} rows"
     return replace(
         description,

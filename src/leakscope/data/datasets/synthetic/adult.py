@@ -1,7 +1,7 @@
-"""Generated records with the columns, levels, missing values and class balance of UCI Adult.
+"""Synthetic records with the columns, levels, missing values and class balance of UCI Adult.
 
-Frequencies of levels are those of the published table, in thousandths. Labels depend on a hidden variable that age,
-education, occupation, working hours and capital follow; sex, race and country are independent of it.
+Frequencies of levels are those of the published table, in thousandths. Labels depend on a latent variable with which
+age, education, occupation, working hours and capital are correlated; sex, race and country are independent of it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _NUMBERS = {
 
 
 def generate(rows: int, rng: np.random.Generator) -> list[pd.DataFrame]:
-    """Generate the training and the test part, as `leakscope.data.datasets.adult.read` gives them."""
+    """Generate the training and the test part, as `leakscope.data.datasets.adult.read` returns them."""
     hidden = rng.standard_normal(rows)
     table = draw_table(_TEXT | _NUMBERS, hidden, rng)
     table["education-num"] = table["education"].map({name: number for number, name in enumerate(_EDUCATION, start=1)})

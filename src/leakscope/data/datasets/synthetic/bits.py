@@ -1,7 +1,7 @@
-"""Generated bits with the shape of Location30, Purchase100 and Texas100.
+"""Synthetic binary records with the shape of Location30, Purchase100 and Texas100.
 
-Every class has a probability for every bit: the popularity of the bit, raised for a few bits that are typical of the
-class. Some labels are exchanged between records at random, so that a model that fits all labels has memorised.
+Every class has a probability for every bit: the frequency of the bit, raised for a few bits that are typical of the
+class. Some labels are permuted at random, so that a model that fits all labels has memorised records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Shape(NamedTuple):
     largest: float
 
 
-#: Purchase100 and Texas100 have fewer records than the real sets (197,324 and 67,330): they stay below 130 MB.
+#: Purchase100 and Texas100 have fewer records than the real sets (197,324 and 67,330): their size stays below 130 MB.
 SHAPES = {
     "location30": Shape(5_010, 446, 30, 0.12, 97 / 167, 308 / 167),
     "purchase100": Shape(40_000, 600, 100, 0.17, 0.1, 2.5),
@@ -36,12 +36,12 @@ EXCHANGED = 0.15
 
 
 def generate(shape: Shape, rows: int, rng: np.random.Generator) -> Raw:
-    """Generate labels, from 1 on, and bits, as `leakscope.data.datasets.bits.read` gives them."""
+    """Generate labels, which start at 1, and bits, as `leakscope.data.datasets.bits.read` returns them."""
     popularity = rng.gamma(0.5, size=shape.columns)
     typical = rng.random((shape.classes, shape.columns)) < TYPICAL
     chance = popularity * np.where(typical, BOOST, 1.0)
     chance = np.clip(chance * (shape.ones / chance.mean()), 0.0, 0.9)
-    chance = np.clip(chance * (shape.ones / chance.mean()), 0.004, 0.9)  # again for what the limit cut off
+    chance = np.clip(chance * (shape.ones / chance.mean()), 0.004, 0.9)  # again, since clipping changed the mean
     rising = np.linspace(0, 1, shape.classes) ** 2
     sizes = level_counts(shape.smallest + (shape.largest - shape.smallest) * rising, rows)
     places = rng.permutation(np.repeat(np.arange(shape.classes), sizes))

@@ -1,7 +1,7 @@
-"""Generated encounters with the columns, levels, missing values and class balance of Diabetes 130-US hospitals.
+"""Synthetic encounters with the columns, levels, missing values and class balance of Diabetes 130-US hospitals.
 
 Frequencies of levels are those of the published table, in thousandths; names of specialties and diagnoses are invented.
-Labels depend on a hidden variable that the numbers of earlier visits and diagnoses, the stay and the discharge follow.
+Labels depend on a latent variable that is correlated with earlier visits, diagnoses, length of stay and discharge.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DIAGNOSES = {
 }  # fmt: skip
 _STAY = [139.61, 169.25, 174.48, 136.82, 97.93, 74.08, 57.57, 43.15, 29.5, 23.01, 18.23, 14.23, 11.89, 10.24]
 _LAB_TESTS, _MEDICATIONS = [*range(1, 118), 132], [*range(1, 75), 81]
-#: Thousandths of the levels No, Steady, Up and Down; a drug with fewer numbers lacks the last levels.
+#: Thousandths of the levels No, Steady, Up and Down; a drug with fewer numbers does not have the last levels.
 _DRUG_WEIGHTS: dict[str, tuple[float, ...]] = {
     "metformin": (803.59, 180.28, 10.48, 5.65), "repaglinide": (984.88, 13.6, 1.08, 0.44),
     "nateglinide": (993.09, 6.56, 0.24, 0.11), "chlorpropamide": (999.15, 0.78, 0.06, 0.01),
@@ -65,7 +65,7 @@ def _bell(levels: list[int], middle: float, width: float, loading: float) -> Col
 
 
 def _codes(count: int) -> list[str]:
-    """Names of diagnoses; as in the real data not all of them are numbers."""
+    """Return names of diagnoses; as in the real data, not all are numbers."""
     return [*map(str, range(1, count)), "V01"]
 
 
@@ -104,7 +104,7 @@ _COLUMNS = {
 
 
 def generate(rows: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Generate the 50 columns, as `leakscope.data.datasets.diabetes130.read` gives them."""
+    """Generate the 50 columns, as `leakscope.data.datasets.diabetes130.read` returns them."""
     hidden = rng.standard_normal(rows)
     table = draw_table(_COLUMNS, hidden, rng)
     table.insert(0, "encounter_id", 10_000 + np.cumsum(rng.integers(1, 4_000, rows)))
@@ -115,7 +115,7 @@ def generate(rows: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _persons(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw whose encounter each row is: three quarters have one encounter, one person has forty."""
+    """Draw the person of each encounter: three quarters have one encounter, one person has forty."""
     persons = max(2, round(PERSONS_PER_ROW * rows))
     most = min(MOST_ENCOUNTERS - 1, max(0, rows - persons))
     others = 1 + (persons // 3 * rng.random(rows - persons - most) ** 1.3).astype(np.int64)

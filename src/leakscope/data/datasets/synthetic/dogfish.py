@@ -1,4 +1,4 @@
-"""Generated features with the shape of the Inception-v3 features of dogs and fish: positive, skewed, two classes."""
+"""Synthetic features with the shape of the Inception-v3 features of dogs and fish: positive, skewed, two classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FACTORS, TYPICAL, SHIFT = 20, 0.05, 0.25
 
 
 def generate(rows: int, rng: np.random.Generator) -> list[Part]:
-    """Generate the training and the test part, as `leakscope.data.datasets.dogfish.read` gives them."""
+    """Generate the training and the test part, as `leakscope.data.datasets.dogfish.read` returns them."""
     labels = np.arange(rows) % 2
     factors = rng.standard_normal((rows, FACTORS)) @ rng.standard_normal((FACTORS, COLUMNS)) / np.sqrt(FACTORS)
     direction = SHIFT * rng.standard_normal(COLUMNS) * (rng.random(COLUMNS) < TYPICAL)

@@ -1,6 +1,6 @@
-"""Generated images with the shape, labels and superclasses of MNIST and CIFAR-100.
+"""Synthetic images with the shape, labels and superclasses of MNIST and CIFAR-100.
 
-A generated digit is random ink inside a stroke pattern of its class. A generated photograph is the sum of a pattern of its
+A digit consists of random pixels inside a stroke pattern of its class. A photograph is the sum of a pattern of its
 class, a background that is independent of the class, and noise.
 """
 
@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 MNIST_ROWS, MNIST_TRAIN = 70_000, 60_000 / 70_000
 DIGITS = (6_903, 7_877, 6_990, 7_141, 6_824, 6_313, 6_876, 7_293, 6_825, 6_958)
 STYLES = 40  # strokes of a digit
-#: The generated CIFAR-100 has 200 + 40 images of each class and not 500 + 100: it stays below 80 MB.
+#: The synthetic CIFAR-100 has 200 + 40 images per class instead of 500 + 100: its size stays below 80 MB.
 CIFAR_ROWS, CIFAR_TRAIN = 24_000, 5 / 6
 SUBSET_ROWS, SUBSET_TRAIN = 20_000, 0.8
 BACKGROUNDS = 512
@@ -38,7 +38,7 @@ COARSE = (
 
 
 def generate_mnist(rows: int, rng: np.random.Generator) -> Images:
-    """Generate digits, as `leakscope.data.datasets.images.read_mnist` gives them."""
+    """Generate digits, as `leakscope.data.datasets.images.read_mnist` returns them."""
     strokes = np.concatenate([_strokes(rng) for _ in DIGITS])
     labels = rng.permutation(np.repeat(np.arange(len(DIGITS)), level_counts(DIGITS, rows)))
     pattern = strokes[labels * STYLES + rng.integers(0, STYLES, rows)]
@@ -47,7 +47,7 @@ def generate_mnist(rows: int, rng: np.random.Generator) -> Images:
 
 
 def _strokes(rng: np.random.Generator) -> Bytes:
-    """A polygon, each style with other corners, as the probability of ink of each pixel times 256."""
+    """Return polygons, one per style, as the probability times 256 that a pixel is dark."""
     corners = rng.uniform(6, 22, (5, 2)) + rng.normal(0, 2.5, (STYLES, 5, 2))
     steps = np.linspace(0, 1, 12)[:, None]
     line = np.concatenate(
@@ -61,7 +61,7 @@ def _strokes(rng: np.random.Generator) -> Bytes:
 
 
 def generate_cifar100(rows: int, rng: np.random.Generator, train: float = CIFAR_TRAIN) -> Images:
-    """Generate photographs of 100 equally frequent classes, training and test images alike."""
+    """Generate photographs of 100 equally frequent classes, for training and test."""
     first = round(train * rows)
     labels = np.concatenate([rng.permutation(np.arange(count) % 100) for count in (first, rows - first)])
     images = _smooth(100, rng)[labels] // 10
@@ -73,7 +73,7 @@ def generate_cifar100(rows: int, rng: np.random.Generator, train: float = CIFAR_
 
 
 def _smooth(count: int, rng: np.random.Generator) -> Bytes:
-    """Random patterns of 8 x 8 squares, each four pixels wide."""
+    """Return random patterns of 8 x 8 squares, each four pixels wide."""
     level = np.array(COLOURS) * 255
     squares = np.clip(rng.normal(level, 75, (count, 8, 8, 3)), 0, 255).astype(np.uint8)
     return squares.repeat(4, axis=1).repeat(4, axis=2)

@@ -1,7 +1,7 @@
-"""Draw tables of text and numbers with given level frequencies from one hidden variable per record.
+"""Random tables of text and numbers with given level frequencies and one latent variable per record.
 
-Every column has a score, the weighted sum of the hidden variable and independent noise. The levels are dealt out in the
-order of the scores, so the frequency of each level is exact and columns with a loading depend on each other.
+Every column has a score, the weighted sum of the latent variable and independent noise. Levels are assigned in the
+order of the scores, so the frequency of each level is exact and columns with a loading are correlated.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Column(NamedTuple):
     Parameters
     ----------
     levels
-        Text or integers, from the one that low scores get to the one that high scores get.
+        Text or integers, in the order of the scores that they are assigned to.
     weights
         Relative frequency of each level; each level occurs at least once.
     loading
-        Correlation of the score with the hidden variable, from −1 to 1.
+        Correlation of the score with the latent variable, from −1 to 1.
     missing
         Share of records without a value.
     """
@@ -40,7 +40,7 @@ class Column(NamedTuple):
 
 
 def level_counts(weights: Weights, rows: int) -> NDArray[np.int64]:
-    """Split a number of records among levels by weight, at least one record for each.
+    """Divide a number of records among levels by weight, with at least one record each.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def level_counts(weights: Weights, rows: int) -> NDArray[np.int64]:
 
 
 def deal(score: Floats, weights: Weights) -> NDArray[np.intp]:
-    """Give each record the number of a level, in the order of the scores.
+    """Assign a level number to each record, in the order of the scores.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def draw_column(column: Column, hidden: Floats, rng: np.random.Generator) -> Any
 
 
 def draw_table(columns: Mapping[str, Column], hidden: Floats, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw a table, one row for each value of the hidden variable.
+    """Draw a table, with one row per value of the latent variable.
 
     Examples
     --------
@@ -88,5 +88,5 @@ def draw_table(columns: Mapping[str, Column], hidden: Floats, rng: np.random.Gen
 
 
 def falling(levels: Sequence[Any], *, steepness: float = 1.0, loading: float = 0.0, missing: float = 0.0) -> Column:
-    """A column whose levels have the weights 1, 1/2, 1/3, …, to the power of ``steepness``."""
+    """Return a column whose levels have the weights 1, 1/2, 1/3, …, to the power of ``steepness``."""
     return Column(levels, np.arange(1, len(levels) + 1) ** -steepness, loading, missing)

@@ -1,13 +1,13 @@
-"""Colored digits: a label that the shape causes and the colour only goes with (Arjovsky et al. 2019, section 5.2).
+"""Colored digits: the shape causes the label, and the colour only correlates with it (Arjovsky et al. 2019, section 5.2).
 
 An image of a digit gets a label, 0 for digits below 5 and 1 from 5 on, which is flipped with probability ``noise``; then a
-colour, which is that label, flipped with probability ``flip``. The image stands in the first of two channels for colour 0 and
+colour, which is that label, flipped with probability ``flip``. The image is in the first of two channels for colour 0 and
 in the second for colour 1; the other channel is black. Environments differ in ``flip`` alone: for 0.1 and 0.2 the colour
 predicts the label better (90 and 80 %) than the shape does (75 %), and for 0.9 it misleads.
 
 [tople2020, section 4] does not mention the noise, and says that it uses the code of Arjovsky et al., which has 25 %. Without
-it the shape would predict the label almost always, and the accuracies of [tople2020, Table 3], 70 and 69 %, could not come
-about: they are just below 75 %, the best that the shape allows.
+it the shape would predict the label almost always, and the accuracies of [tople2020, Table 3], 70 and 69 %, would be
+impossible: they are just below 75 %, the best that the shape allows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Colored = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """All 70,000 images of MNIST, every other pixel of every other row (14 x 14), and their digits."""
+    """Load all 70,000 images of MNIST, every other pixel of every other row (14 x 14), and their digits."""
     from leakscope.data import datasets
 
     data = datasets.load("mnist")

@@ -1,0 +1,102 @@
+"""What studies share: how they take a model with its data, progress, and the calls of the last version that still work."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from leakscope.core.errors import InputError
+from leakscope.models.adapters import EstimatorOutputs
+from leakscope.models.target import Target, make_target
+from leakscope.releases.release import Progress
+
+Study = TypeVar("Study", bound=Callable[..., Any])
+
+
+def read_target(model: Any, train: Any, holdout: Any, **how: Any) -> Target:
+    """Give the target itself, or make one of the model, its records and what `make_target` takes.
+
+    Examples
+    --------
+    >>> from leakscope.toys import lookup
+    >>> toy = lookup(n=100)
+    >>> target = read_target(toy.model, toy.train, toy.holdout)
+    >>> read_target(target, None, None) is target
+    True
+    """
+    given = {"train": train, "holdout": holdout, **how}
+    if not isinstance(model, Target):
+        if train is None or holdout is None:
+            raise InputError("pass a Target, or a model with train=(X, y) and holdout=(X, y)")
+        return make_target(model, **given)
+    if extra := [name for name, value in given.items() if value is not None]:
+        raise InputError(f"a Target is given, and {extra[0]} too: pass {extra[0]} to make_target")
+    return model
+
+
+def given_model(model: Any) -> Any:
+    """Give the model that a target was made of, where the target still has it."""
+    if not isinstance(model, Target):
+        return model
+    predict = model.model.predict
+    return predict.estimator if isinstance(predict, EstimatorOutputs) else model.model
+
+
+class Steps:
+    """Count finished steps for a progress bar."""
+
+    def __init__(self, stage: str, total: int, progress: Progress | None) -> None:
+        self.stage, self.total, self.progress, self.done = stage, total, progress, 0
+
+    def __call__(self, steps: int = 1) -> None:
+        self.done += steps
+        if self.progress is not None:
+            self.progress(self.stage, self.done, self.total)
+
+
+def formerly(*positions: str, **names: str) -> Callable[[Study], Study]:
+    """Accept calls of the last version, with a warning that names the new form.
+
+    Parameters
+    ----------
+    positions
+        Options that followed the data by position.
+    names
+        Old names of options, each with the new one.
+
+    Examples
+    --------
+    >>> @formerly("size", width="length")
+    ... def study(X, *, size=1, length=2):
+    ...     return size, length
+    >>> with warnings.catch_warnings(record=True, action="always") as said:
+    ...     study(None, 3, width=4)
+    (3, 4)
+    >>> [str(one.message) for one in said]
+    ['write study(…, size=…): the next version ...', 'write study(…, length=…): the next version ...']
+    """
+
+    def accept(study: Study) -> Study:
+        kinds = [one.kind for one in inspect.signature(study).parameters.values()]
+        most = kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+        @wraps(study)
+        def run(*data: Any, **options: Any) -> Any:
+            count = 1 if data and isinstance(data[0], Target) else most
+            old = list(zip(positions, data[count : count + len(positions)], strict=False))
+            data = (*data[:count], *data[count + len(positions) :])
+            old += [(new, options.pop(name)) for name, new in names.items() if name in options]
+            for name, value in old:
+                if options.get(name) is not None:
+                    raise InputError(f"{name} is given twice: write {study.__name__}(…, {name}=…)")
+                how = f"write {study.__name__}(…, {name}=…)"
+                warnings.warn(f"{how}: the next version takes no other form", FutureWarning, stacklevel=2)
+                options[name] = value
+            return study(*data, **options)
+
+        return cast("Study", run)
+
+    return accept

@@ -1,0 +1,54 @@
+"""Studies take a target, or a model with its records, and calls of the last version with a warning."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import leakscope as ls
+from leakscope.core.errors import InputError
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 3, (240, 4)).astype(float)
+Y = (X[:, 0] + RNG.normal(size=240) > 1).astype(int)
+TRAIN, HOLDOUT = (X[:120], Y[:120]), (X[120:], Y[120:])
+MODEL = LogisticRegression().fit(*TRAIN)
+QUICK = {"retrain": False, "references": 0}
+STUDIES = {
+    "audit": partial(ls.audit, **QUICK),
+    "attributes": partial(ls.attributes, sensitive=[0, 1]),
+    "compare": partial(ls.compare, defenses="label-only", **QUICK),
+    "frontier": partial(ls.frontier, explanations=["gradient"], records=40, **QUICK),
+}
+FORMER = {
+    "attributes": lambda: ls.attributes(MODEL, TRAIN, HOLDOUT, [0, 1]),
+    "compare": lambda: ls.compare(ls.make_target(MODEL, TRAIN, HOLDOUT), "label-only", **QUICK),
+    "frontier": lambda: ls.frontier(MODEL, TRAIN, HOLDOUT, ["gradient"], records=40, **QUICK),
+}
+
+
+def numbers(result):
+    return {name: value for name, value in result.as_dict().items() if name not in ("seconds", "created")}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_target_gives_the_result_of_its_model_and_records(study):
+    found = STUDIES[study](ls.make_target(MODEL, TRAIN, HOLDOUT))
+    assert numbers(found) == numbers(STUDIES[study](MODEL, TRAIN, HOLDOUT))
+    if study in FORMER:
+        with pytest.warns(FutureWarning, match=f"{study}\\(…, "):
+            assert numbers(FORMER[study]()) == numbers(found)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_target_with_records_and_a_model_without_them_are_refused(study):
+    with pytest.raises(InputError, match="holdout"):
+        STUDIES[study](MODEL)
+    with pytest.raises(InputError, match="train"):
+        STUDIES[study](ls.make_target(MODEL, TRAIN, HOLDOUT), train=TRAIN)
+
+
+def test_an_option_under_both_names_is_refused():
+    with pytest.raises(InputError, match="defenses is given twice"):
+        ls.compare(ls.make_target(MODEL, TRAIN, HOLDOUT), "label-only", defenses="round")
