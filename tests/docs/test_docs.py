@@ -123,7 +123,7 @@ def test_commands_and_options_exist(page):
 
 @pages
 def test_options_in_the_text_exist(page):
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8") if page.name != "CHANGELOG.md" else ""  # which names former options too
     for code in re.findall(r"`((?:…\s)?--[a-z][^`\n]*)`", text):
         for option in re.findall(r"--[a-z][\w-]*", code):
             assert option in EVERY_OPTION | FOREIGN, f"no command has an option {option}"

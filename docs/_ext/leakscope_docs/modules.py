@@ -232,7 +232,8 @@ def _is_described(value: Any) -> bool:
 
 def public_names(module: ModuleType) -> list[tuple[str, Any]]:
     """The names that a package offers, with what they are."""
-    return [(name, getattr(module, name)) for name in getattr(module, "__all__", ())]
+    names = getattr(module, "__all__", ())
+    return [(n, getattr(module, n) if hasattr(module, n) else import_module(f"{module.__name__}.{n}")) for n in names]
 
 
 def name_list(names: Iterable[tuple[str, Any]]) -> str:
