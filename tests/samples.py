@@ -169,6 +169,11 @@ def ask_known(attack: Attack, observed: Floats, labels: Any = None, second: Any 
     return attack.guess(Evidence(observed, labels, known, second), np.random.default_rng(0))
 
 
+def scaled_explanations(member: NDArray[np.bool_], features: int, ratio: float, rng: np.random.Generator) -> Floats:
+    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
+    return rng.normal(size=(len(member), features)) * np.where(member, 1.0, ratio)[:, None]
+
+
 def cross_judge(
     attack: Attack, observed: Floats, member: Any, *, labels: Any = None, second: Any = None, half: Any = None
 ) -> Judged:

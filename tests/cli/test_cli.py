@@ -13,8 +13,11 @@ import skops.io
 from commands import shown as run
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from typer.main import get_command
 
 import leakscope as ls
+from leakscope.cli.main import app
+from leakscope.cli.options import FORMER
 
 
 def people(n, seed):
@@ -144,6 +147,13 @@ def test_an_option_of_the_last_version_works_and_says_what_to_write(capsys, file
     code, out, err = audit(capsys, files, *option, "--json")
     assert (code, err) == (0, "leakscope: write --references: the next version has no --shadows\n")
     assert json.loads(out)["settings"]["references"] == 2
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_an_option_of_the_last_version_stands_for_one_that_there_is(name):
+    options = {option for each in get_command(app).commands[name].params for option in each.opts}
+    assert {*FORMER[name].values()} <= options
+    assert not {*FORMER[name]} & options
 
 
 def test_a_refuted_claim_of_privacy_is_exit_code_1(capsys, files):

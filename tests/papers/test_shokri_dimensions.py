@@ -11,16 +11,7 @@ from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
-from leakscope.papers.shokri_dimensions import (
-    COLUMNS,
-    SizeEffort,
-    SizeRow,
-    correlation,
-    draw_points,
-    measure,
-    study,
-    table,
-)
+from leakscope.papers.shokri_dimensions import COLUMNS, SizeEffort, SizeRow, correlation, draw_points, measure, study
 from leakscope.papers.shokri_fig4 import Norms, SmoothGradSetting
 from leakscope.papers.work import Work
 
@@ -169,7 +160,7 @@ def test_data_that_can_not_be_stand_in_the_table_with_the_reason():
     rows = study(work, (8, 2), (5,), ("small",), SizeEffort(60, 1, 2))
     assert [(row.features, row.classes, row.networks) for row in rows] == [(8, 5, 2)]
     assert heard == [("x", 1, 1)]
-    cells = table(rows, (8, 2), (5,))
+    cells = shokri_dimensions.table(rows, (8, 2), (5,))
     assert [len(row) for row in cells] == [len(COLUMNS)] * 2
     *numbers, note = cells[1]
     assert numbers == [2, 5, *[None] * (len(COLUMNS) - 4), 0]

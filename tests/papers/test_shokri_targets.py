@@ -13,9 +13,9 @@ from leakscope.core.errors import InputError
 from leakscope.data import datasets
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
-from leakscope.papers.shokri_curves import StoppedNetworks
+from leakscope.papers.shokri_curves import GapGroup
 from leakscope.papers.shokri_fig3 import Signals
-from leakscope.papers.shokri_targets import NetworkTraining, OverfitData
+from leakscope.papers.shokri_targets import OverfitData, Schedule
 from leakscope.papers.work import Work
 
 torch = pytest.importorskip("torch")
@@ -35,16 +35,14 @@ def made_up(key="purchase100", rows=400, columns=40):
     y = 2 * X[:, 0].astype(np.int64) + X[:, 1]
     wrong = rng.random(rows) < 0.5
     y[wrong] = rng.integers(0, 4, int(wrong.sum()))
-    return OverfitData(
-        key, "Made up", X, y, 4, rows // 2, NetworkTraining((32,), epochs=16, looks=2, batch=16), "made up"
-    )
+    return OverfitData(key, "Made up", X, y, 4, rows // 2, Schedule((32,), epochs=16, looks=2, batch=16), "made up")
 
 
 def pictures():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
     return OverfitData(
-        "cifar100", "Pictures", X, np.arange(20) % 5, 5, 10, NetworkTraining((4, 6), epochs=1, looks=1, batch=4)
+        "cifar100", "Pictures", X, np.arange(20) % 5, 5, 10, Schedule((4, 6), epochs=1, looks=1, batch=4)
     )
 
 
@@ -289,7 +287,7 @@ def test_the_threshold_of_the_loss_is_the_best_of_all():
 
 def group(**right):
     rng = np.random.default_rng(0)
-    return StoppedNetworks({name: decisions(rng, share, 8000) for name, share in right.items()}, [0.0] * 4, 1)
+    return GapGroup({name: decisions(rng, share, 8000) for name, share in right.items()}, [0.0] * 4, 1)
 
 
 def five(gradient=0.6, label=0.6, prediction=0.6, both=0.6, loss=0.7):

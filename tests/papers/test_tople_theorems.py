@@ -41,7 +41,7 @@ def test_the_features_of_the_causal_model_are_among_all_and_hold_the_best_predic
 
 
 def test_the_ratio_is_that_of_the_sensitivities_of_every_round():
-    setting = thm3.MoveSetting("exact", "Gaussian", "ridge", 3, 0.1)
+    setting = thm3.MoveCase("exact", "Gaussian", "ridge", 3, 0.1)
     found = thm3._cell(setting, swaps=1, rounds=3, few=6, seed=5)
     for number in range(3):
         drawn, chosen = np.random.SeedSequence((5, 0, 6), spawn_key=(number,)).spawn(2)
@@ -66,7 +66,7 @@ def found3(causes, all_features, others, spread=0.01):
     [((1.0, 1.0), 0.01, "yes"), ((1.0, 4.0), 0.01, "no"), ((4.0, 4.0), 0.01, "no"), ((1.0, 1.0), 9.0, "inconclusive")],
 )
 def test_the_claim_on_theorem_3_follows_the_intervals(causes, spread, outcome):
-    settings = [thm3.MoveSetting("sampled", "Gaussian", "ridge", size, 0.1) for size in (50, 200)]
+    settings = [thm3.MoveCase("sampled", "Gaussian", "ridge", size, 0.1) for size in (50, 200)]
     (claim,) = thm3._statements(settings, [found3(value, 2.0, 1.0, spread) for value in causes])
     assert claim.outcome == outcome
     assert len(claim.estimates) == (0 if outcome == "inconclusive" else len(set(causes)))

@@ -28,7 +28,7 @@ def test_the_causal_table_tells_nothing_by_its_own_use_of_what_it_does_not_use(r
     found = rows(result, model="causal table", role="near", attack="learned on features and output (boosted trees)")
     assert len(found) == 3
     assert all(row["beyond_control"] == 0 for row in found)
-    (alone,) = [row for row in found if row["attacker knows"] == "the answer alone"]
+    (alone,) = [row for row in found if row["attacker knows"] == "the output alone"]
     assert alone["gain_low"] > 0
 
 
@@ -52,6 +52,6 @@ def test_the_near_feature_tells_most_about_the_cause_and_the_far_one_least():
 
 
 def test_where_the_feature_is_the_only_cause_no_other_can_be_unknown():
-    assert list(tople_thm7._attackers(["a", "b"], ["a"], "a")) == ["all other features", "the answer alone"]
+    assert list(tople_thm7._attackers(["a", "b"], ["a"], "a")) == ["all other features", "the output alone"]
     known = tople_thm7._attackers(["a", "b", "c"], ["a"], "c")
-    assert known == {"all other features": [0, 1], "all but a cause": [1], "the answer alone": []}
+    assert known == {"all other features": [0, 1], "all but a cause": [1], "the output alone": []}

@@ -50,5 +50,5 @@ def test_a_target_with_records_and_a_model_without_them_are_refused(study):
 
 
 def test_an_option_under_both_names_is_refused():
-    with pytest.raises(InputError, match="defenses is given twice"):
+    with pytest.raises(InputError, match="defenses"):
         ls.compare(ls.make_target(MODEL, TRAIN, HOLDOUT), "label-only", defenses="round")

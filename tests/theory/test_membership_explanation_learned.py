@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from samples import ask_known, cross_judge
+from samples import ask_known, cross_judge, scaled_explanations
 from scipy.special import betainc, expit, ndtr
 
 from leakscope.attacks import learned_explanation, learned_prediction
@@ -23,11 +23,6 @@ ALONE = learned_explanation("gradient", second=None, true_label=False)
 MEMBER = np.repeat([True, False], N)
 
 
-def scaled(features, ratio, rng):
-    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
-    return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
-
-
 def confident(rng):
     """Probabilities of two classes, the log-odds of class 0 being N(2, 1) for members and N(1, 1) for others."""
     p = expit(rng.normal(1.0 * MEMBER + 1.0, 1.0))
@@ -39,13 +34,13 @@ def test_alone_it_comes_close_to_the_best_attack_on_scaled_gaussians_and_not_abo
     rng = np.random.default_rng(0)
     d, ratio = 20, 1.2
     best = betainc(d / 2, d / 2, ratio**2 / (1 + ratio**2))
-    found = cross_judge(ALONE, scaled(d, ratio, rng), MEMBER).ranking.auc
+    found = cross_judge(ALONE, scaled_explanations(MEMBER, d, ratio, rng), MEMBER).ranking.auc
     assert best - SLACK - 3 * ERROR < found < best + 3 * ERROR
 
 
 def test_nothing_is_left_of_that_world_once_it_is_normalised():
     rng = np.random.default_rng(1)
-    observed = scaled(20, 2.0, rng).astype(np.float32)
+    observed = scaled_explanations(MEMBER, 20, 2.0, rng).astype(np.float32)
     observed /= np.abs(observed).sum(axis=1, keepdims=True)
     found = auc_interval(cross_judge(ALONE, observed, MEMBER).ranking, 0.999)
     assert found.low <= 0.5 <= found.high
@@ -128,7 +123,7 @@ def test_the_prediction_tells_which_class_comes_second():
 def test_with_the_explanation_it_sees_every_feature_that_it_sees_without():
     """The features of both attacks, literally, as they reach the trees."""
     rng = np.random.default_rng(11)
-    p, explanation, labels = confident(rng), scaled(6, 2.0, rng), rng.integers(0, 2, 2 * N)
+    p, explanation, labels = confident(rng), scaled_explanations(MEMBER, 6, 2.0, rng), rng.integers(0, 2, 2 * N)
     seen = []
 
     class Trees:
@@ -179,7 +174,11 @@ def test_components_are_those_of_the_covariance_matrix():
 
 def test_explanations_that_are_all_alike_or_have_one_feature_are_no_trouble():
     rng = np.random.default_rng(14)
-    for observed in (np.zeros((2 * N, 3)), np.ones((2 * N, 1)), scaled(1, 2.0, rng).astype(np.float32)):
+    for observed in (
+        np.zeros((2 * N, 3)),
+        np.ones((2 * N, 1)),
+        scaled_explanations(MEMBER, 1, 2.0, rng).astype(np.float32),
+    ):
         assert np.isfinite(cross_judge(ALONE, observed, MEMBER).guesses.score).all()
     assert PredictionFeatures.fit("probabilities", np.full((5, 2), 0.5))(np.eye(2), None).shape == (2, 4)
 

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from samples import cross_judge
+from samples import cross_judge, scaled_explanations
 from scipy.special import betainc
 
 from leakscope.attacks import explanation_network
@@ -16,11 +16,6 @@ from leakscope.core.intervals import auc as auc_interval
 N = 1000  # members, and as many non-members
 MEMBER = np.repeat([True, False], N)
 ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most
-
-
-def scaled(features, ratio, rng):
-    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
-    return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
 
 
 def ranking_of(attack, observed, member=MEMBER):
@@ -102,13 +97,13 @@ def test_it_comes_close_to_the_best_attack_on_scaled_gaussians_and_not_above():
     rng = np.random.default_rng(0)
     d, ratio = 10, 1.6
     best = betainc(d / 2, d / 2, ratio**2 / (1 + ratio**2))
-    found = ranking_of(explanation_network("gradient"), scaled(d, ratio, rng)).auc
+    found = ranking_of(explanation_network("gradient"), scaled_explanations(MEMBER, d, ratio, rng)).auc
     assert best - 0.05 - 3 * ERROR < found < best + 3 * ERROR
 
 
 def test_nothing_is_left_of_that_world_once_it_is_normalised():
     rng = np.random.default_rng(1)
-    observed = scaled(10, 1.6, rng).astype(np.float32)
+    observed = scaled_explanations(MEMBER, 10, 1.6, rng).astype(np.float32)
     observed /= np.abs(observed).sum(axis=1, keepdims=True)
     found = auc_interval(ranking_of(explanation_network("gradient:normalised", epochs=10), observed), 0.999)
     assert found.low <= 0.5 <= found.high
@@ -116,7 +111,9 @@ def test_nothing_is_left_of_that_world_once_it_is_normalised():
 
 def test_shuffled_memberships_are_chance():
     rng = np.random.default_rng(2)
-    ranking = ranking_of(explanation_network("gradient", epochs=10), scaled(10, 1.6, rng), rng.permutation(MEMBER))
+    ranking = ranking_of(
+        explanation_network("gradient", epochs=10), scaled_explanations(MEMBER, 10, 1.6, rng), rng.permutation(MEMBER)
+    )
     found = auc_interval(ranking, 0.999)
     assert found.low <= 0.5 <= found.high
 
@@ -164,7 +161,7 @@ def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(sc
 
 def test_labels_change_nothing_for_one_who_does_not_know_them():
     rng = np.random.default_rng(6)
-    observed, second = scaled(4, 2.0, rng), np.zeros((2 * N, 1))
+    observed, second = scaled_explanations(MEMBER, 4, 2.0, rng), np.zeros((2 * N, 1))
     one, other = (
         cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, second=second).guesses.score
         for labels in (np.zeros(2 * N, dtype=int), rng.integers(0, 5, 2 * N))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from samples import cross_judge
+from samples import cross_judge, scaled_explanations
 
 from leakscope.attacks import explanation_attacks, explanation_norm
 from leakscope.attacks.protocol import Evidence, Known
@@ -13,11 +13,6 @@ MEMBER = np.repeat([True, False], N)
 ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most: both halves together
 
 
-def scaled(features, ratio, rng):
-    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
-    return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
-
-
 def auc_of(observed, release="gradient"):
     return cross_judge(explanation_norm(release), observed, MEMBER).ranking.auc
 
@@ -26,7 +21,7 @@ def auc_of(observed, release="gradient"):
 def test_for_one_feature_the_auc_is_that_of_two_half_normals(ratio):
     """P(|g| < ratio·|g'|) = 2/π · arctan(ratio)."""
     rng = np.random.default_rng(0)
-    found = auc_of(scaled(1, ratio, rng))
+    found = auc_of(scaled_explanations(MEMBER, 1, ratio, rng))
     best = 2 / np.pi * np.arctan(ratio)
     assert best - 0.03 - 3 * ERROR < found < best + 3 * ERROR
 
@@ -35,19 +30,19 @@ def test_for_many_features_the_auc_is_that_of_two_sums_of_half_normals():
     rng = np.random.default_rng(1)
     sums = np.abs(rng.normal(size=(2, 200_000, 20))).sum(axis=2)
     best = np.mean(sums[0] < 1.2 * sums[1])  # itself to 0.001
-    found = auc_of(scaled(20, 1.2, rng))
+    found = auc_of(scaled_explanations(MEMBER, 20, 1.2, rng))
     assert best - 0.03 - 3 * ERROR < found < best + 3 * ERROR
 
 
 def test_larger_explanations_of_members_are_found_as_well():
     rng = np.random.default_rng(2)
     best = 2 / np.pi * np.arctan(3)
-    assert auc_of(scaled(1, 1 / 3, rng)) > best - 0.03 - 3 * ERROR
+    assert auc_of(scaled_explanations(MEMBER, 1, 1 / 3, rng)) > best - 0.03 - 3 * ERROR
 
 
 def test_nothing_is_left_of_normalised_explanations_not_even_what_rounding_leaves():
     rng = np.random.default_rng(3)
-    observed = scaled(300, 2.0, rng).astype(np.float32)
+    observed = scaled_explanations(MEMBER, 300, 2.0, rng).astype(np.float32)
     observed /= np.abs(observed).sum(axis=1, keepdims=True)
     assert len(np.unique(np.abs(observed).sum(axis=1))) > 1
     assert auc_of(observed, "gradient:normalised") == 0.5
@@ -55,7 +50,7 @@ def test_nothing_is_left_of_normalised_explanations_not_even_what_rounding_leave
 
 def test_units_do_not_matter_and_explanations_of_zero_are_records_like_others():
     rng = np.random.default_rng(5)
-    observed = np.float32(scaled(5, 2.0, rng))
+    observed = np.float32(scaled_explanations(MEMBER, 5, 2.0, rng))
     observed[:100] = 0
     asked, known = np.arange(0, 2 * N, 2), np.arange(1, 2 * N, 2)
     attack = explanation_norm("gradient")

@@ -7,8 +7,10 @@ known records.
 
 from __future__ import annotations
 
-from leakscope.attacks.protocol import Attack
-from leakscope.attacks.references import guess_by_threshold
+import numpy as np
+
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.references import at_best_threshold
 
 SOURCE = "Choquette-Choo et al. 2021; Li and Zhang 2021"
 
@@ -21,6 +23,8 @@ def boundary() -> Attack:
     >>> boundary().release
     'boundary_distance'
     """
-    return Attack(
-        "distance to the decision boundary", "boundary_distance", SOURCE, guess_by_threshold, fixed_scale=True
-    )
+    return Attack("distance to the decision boundary", "boundary_distance", SOURCE, _guess, fixed_scale=True)
+
+
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

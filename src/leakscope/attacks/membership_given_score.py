@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
 from leakscope.attacks.protocol import Attack, Evidence, Guesses
-from leakscope.attacks.references import guess_by_threshold
+from leakscope.attacks.references import at_best_threshold
 from leakscope.core.arrays import Floats
 
 #: Largest number of leaves of the tree: on a single number more overfit.
@@ -25,7 +25,11 @@ def given_score(release: str) -> Attack:
     >>> given_score("loss").fixed_scale
     True
     """
-    return Attack("the given score", release, "the score that was given", guess_by_threshold, fixed_scale=True)
+    return Attack("the given score", release, "the score that was given", _guess, fixed_scale=True)
+
+
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])
 
 
 def tree_on_score(release: str) -> Attack:

@@ -8,8 +8,10 @@ Choquette-Choo et al. The distance to the decision boundary is another attack (`
 
 from __future__ import annotations
 
-from leakscope.attacks.protocol import Attack
-from leakscope.attacks.references import guess_by_threshold
+import numpy as np
+
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.references import at_best_threshold
 
 SOURCE = "Choquette-Choo et al. 2021, section 3"
 
@@ -22,4 +24,8 @@ def label_only() -> Attack:
     >>> label_only().release
     'label_stability'
     """
-    return Attack("label only, with changed copies", "label_stability", SOURCE, guess_by_threshold, fixed_scale=True)
+    return Attack("label only, with changed copies", "label_stability", SOURCE, _guess, fixed_scale=True)
+
+
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

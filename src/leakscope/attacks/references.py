@@ -300,8 +300,3 @@ def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known],
 
     score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
     return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))
-
-
-def guess_by_threshold(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-    """The guesses of an attack whose score is the released number itself."""
-    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

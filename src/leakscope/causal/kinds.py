@@ -38,10 +38,8 @@ class TableKind:
 
     Parameters
     ----------
-    columns
-        Positions of the columns that the table uses.
-    levels
-        Number of levels of every column of the records.
+    columns, levels
+        Positions of the columns that the table uses, and number of levels of every column of the records.
     name
         Name of the model in results.
     """

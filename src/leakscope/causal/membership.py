@@ -46,10 +46,8 @@ class Pair:
 
     Parameters
     ----------
-    models
-        The two models.
-    samples
-        The training records of each, drawn from P.
+    models, samples
+        The models, and the training records of each, drawn from P.
     """
 
     models: tuple[Model, Model]

@@ -105,7 +105,7 @@ Repeats = Annotated[
     int | None,
     option(ATTACKS, "Answers to average per record if the model's answers are random; 16 by default.", min=1),
 ]
-Workers = Annotated[int | None, option(RETRAINING, "Processes for retraining; by default as many as pay off.")]
+Workers = Annotated[int | None, option(RETRAINING, "Processes for retraining; chosen automatically by default.")]
 Cluster = Annotated[str | None, option(RETRAINING, "Address of a Dask scheduler, tcp://HOST:PORT.")]
 Cache = Annotated[
     Path | None,

@@ -14,10 +14,9 @@ The paper leaves open what our reading fills in, and `READING` says so in every 
 * The boxes show the paper's advantage of each model, 2P − 1 without its sign, which chance alone lifts above zero where
   few members are counted. Trends and bounds are about its mean with the sign kept, ``advantage_mean``.
 
-A quarter of the labels are 1. Of ten records none has label 1 in 6 of 100 training sets, and least squares then gives
-θ = 0 exactly, for any λ. A law with such an atom is not Gaussian, and measured against a law without it (of a record with
-label 1 that is in the training set) its divergence is infinite: at n = 10 the leakage is that of the Gaussian
-approximation, which the paper uses too, and ``note`` says that values come up again and again.
+A quarter of the labels are 1. In 6 of 100 training sets of ten records none has label 1, and least squares gives θ = 0 for
+any λ. A law with such an atom is not Gaussian, and its divergence from a law without it is infinite: at n = 10 the leakage is
+that of the Gaussian approximation, as in the paper, and ``note`` states that values repeat.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-class SweepSetting(NamedTuple):
+class SweepCase(NamedTuple):
     """One point of a sweep: ``place`` on the axis, and what is trained and released there."""
 
     place: float
@@ -118,7 +117,7 @@ def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.asarray(data.X, np.float64), data.y
 
 
-def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> list[SweepPoint]:
+def measure(work: Work, cases: Sequence[SweepCase], effort: SweepEffort) -> list[SweepPoint]:
     """Measure leakage and membership experiment at every point; raise an error where no point can be measured."""
     X, y = adult(max(case.features for case in cases))
     points = []
@@ -130,9 +129,7 @@ def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> l
     return points
 
 
-def _measure(
-    work: Work, case: SweepSetting, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort
-) -> SweepPoint:
+def _measure(work: Work, case: SweepCase, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort) -> SweepPoint:
     """Measure one point. An input error becomes a note: other points may be measured."""
     from leakscope.evaluation.membership_experiment import membership_experiment
     from leakscope.studies.leakage import membership_leakage
@@ -160,7 +157,7 @@ def _measure(
 
 def sweep(
     work: Work,
-    cases: Sequence[SweepSetting],
+    cases: Sequence[SweepCase],
     effort: SweepEffort,
     settings: dict[str, Any],
     *,
@@ -189,7 +186,7 @@ def sweep(
     )
 
 
-def _series(cases: Sequence[SweepSetting], points: Sequence[SweepPoint], symbol: str) -> dict[str, Series]:
+def _series(cases: Sequence[SweepCase], points: Sequence[SweepPoint], symbol: str) -> dict[str, Series]:
     """Leakage, its median over records, and advantage, each with the places where it was measured."""
     known = [(f"{symbol} = {case.place:g}", point) for case, point in zip(cases, points, strict=True)]
     measured = [(name, point.leakage) for name, point in known if point.leakage is not None]
@@ -201,7 +198,7 @@ def _series(cases: Sequence[SweepSetting], points: Sequence[SweepPoint], symbol:
 
 
 def _notes(
-    cases: Sequence[SweepSetting], points: Sequence[SweepPoint], series: dict[str, Series], power_law: bool
+    cases: Sequence[SweepCase], points: Sequence[SweepPoint], series: dict[str, Series], power_law: bool
 ) -> list[str]:
     """The slope of the leakage, and the trend of the median record if it is another one."""
     places = [case.place for case, point in zip(cases, points, strict=True) if point.leakage is not None]

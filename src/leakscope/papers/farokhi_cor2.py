@@ -22,7 +22,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.farokhi import COLUMNS, READING, SweepEffort, SweepPoint, SweepSetting, adult, measure
+from leakscope.papers.farokhi import COLUMNS, READING, SweepCase, SweepEffort, SweepPoint, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.trends import follows, slope
 from leakscope.papers.work import Work
@@ -76,7 +76,7 @@ def run(
     reach = sensitivity(ridge, *adult(), size, method="bound").value
     guarantees = [_guarantee(epsilon, delta, reach) for epsilon in epsilons]
     noises = [0.0, *deviations, *(guarantee.noise for guarantee in guarantees)]
-    points = measure(work, [SweepSetting(noise, ridge, size, noise) for noise in noises], effort)
+    points = measure(work, [SweepCase(noise, ridge, size, noise) for noise in noises], effort)
     if any(point.leakage is None for point in points):
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]

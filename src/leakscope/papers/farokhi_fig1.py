@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -26,7 +26,7 @@ def run(work: Work, sizes: Sequence[int], **effort: Any) -> Reproduction:
 
     return sweep(
         work,
-        [SweepSetting(size, Ridge(l2=0.0, intercept=False), size) for size in sizes],
+        [SweepCase(size, Ridge(l2=0.0, intercept=False), size) for size in sizes],
         SweepEffort(**effort),
         {"learner": "least squares", "l2": 0.0, "features": 5, "sizes": sizes},
         axis="Training records n",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -31,7 +31,7 @@ def run(work: Work, sizes: Sequence[int], steps: int, **effort: Any) -> Reproduc
     network = MLP(widths=(50,) * 5, activation="tanh", steps=steps)
     return sweep(
         work,
-        [SweepSetting(size, network, size) for size in sizes],
+        [SweepCase(size, network, size) for size in sizes],
         SweepEffort(**effort, space="function"),
         {"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": sizes},
         axis="Training records n",

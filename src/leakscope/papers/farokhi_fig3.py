@@ -14,7 +14,7 @@ from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
-from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, adult, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, adult, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -41,7 +41,7 @@ def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: 
     from leakscope.learners import Ridge
     from leakscope.studies.leakage import membership_leakage
 
-    cases = [SweepSetting(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
+    cases = [SweepCase(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
     settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": weights, "step": step}
     result = sweep(work, cases, SweepEffort(**effort), settings, axis="Weight of regularisation λ")
     X, y = adult()
@@ -65,5 +65,5 @@ def _limit(result: Reproduction, rounded: Estimate | None, step: float) -> list[
         return []
     return [
         f"The leakage is not zero at λ = {result.rows[-1]['λ']:g}, because divergence does not change with the scale of the parameters. "
-        f"Theorem 3 has its limit for finite precision. Rounded to steps of {step:g}, the parameters leak {write(rounded)} nats."
+        f"Theorem 3 has its limit for finite precision. Rounded to steps of {step:g}, the parameters leak {write(rounded)}."
     ]

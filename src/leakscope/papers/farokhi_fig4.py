@@ -1,9 +1,8 @@
 """[farokhi2020, Figure 4]: linear regression with a growing number of features.
 
-From 10 features on there are as many parameters as training records, or more: the model passes through all of them, up to
-the little that λ = 1e-6 leaves. Given that a record was in the training set, xᵀθ is its label, and otherwise it is not: in
-that direction the two laws have next to nothing in common and the divergence is as large as λ is small. Its figure is then
-an order of magnitude; advantages are measured as well as elsewhere.
+From 10 features on there are at least as many parameters as training records, and the model nearly interpolates them: xᵀθ is
+the label of a training record, and not of another one. In that direction the two laws hardly overlap, and the divergence grows
+as λ falls. The leakage is then an order of magnitude; the advantages are not affected.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -33,7 +32,7 @@ def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: Any
 
     result = sweep(
         work,
-        [SweepSetting(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
+        [SweepCase(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
         SweepEffort(**effort),
         {"learner": "ridge regression", "l2": l2, "size": size, "features": features},
         axis="Features p",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepEffort, SweepSetting, sweep
+from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -33,7 +33,7 @@ def run(work: Work, deviations: Sequence[float], size: int, **effort: Any) -> Re
     least_squares = Ridge(l2=0.0, intercept=False)
     return sweep(
         work,
-        [SweepSetting(deviation, least_squares, size, noise=deviation) for deviation in deviations],
+        [SweepCase(deviation, least_squares, size, noise=deviation) for deviation in deviations],
         SweepEffort(**effort),
         {"learner": "least squares", "l2": 0.0, "features": 5, "size": size, "deviations": deviations},
         axis="Standard deviation of the noise σ",

@@ -81,7 +81,7 @@ def not_reached(
     return notes
 
 
-class StoppedNetworks(NamedTuple):
+class GapGroup(NamedTuple):
     """The networks of all draws that were stopped at one gap: their answers together, their state, and how many they are."""
 
     answers: Answers
@@ -91,13 +91,13 @@ class StoppedNetworks(NamedTuple):
 
 def by_gap(
     row: Sequence[Sequence[tuple[Stopped, Mapping[str, Judged]]]], gaps: Sequence[float]
-) -> dict[float, StoppedNetworks]:
+) -> dict[float, GapGroup]:
     """Give the answers of a set by the gaps that it reached, pooled over draws."""
     groups = {}
     for gap, drawn in zip(sorted(gaps), row, strict=True):
         if drawn:
             answers = {name: pool([answer[name] for _, answer in drawn]) for name in drawn[0][1]}
-            groups[gap] = StoppedNetworks(answers, state([stopped for stopped, _ in drawn]), len(drawn))
+            groups[gap] = GapGroup(answers, state([stopped for stopped, _ in drawn]), len(drawn))
     return groups
 
 
@@ -111,9 +111,7 @@ def _points(share: float) -> float:
     return -50 + 100 * share
 
 
-def accuracy_curves(
-    groups: Mapping[float, StoppedNetworks], names: Sequence[str]
-) -> dict[str, list[tuple[float, Estimate]]]:
+def accuracy_curves(groups: Mapping[float, GapGroup], names: Sequence[str]) -> dict[str, list[tuple[float, Estimate]]]:
     """Give the accuracy of each attack against the gap, in points of a hundred above one half."""
     return {
         name: [(gap, accuracy(group.answers[name]).mapped(_points)) for gap, group in groups.items()] for name in names
@@ -143,7 +141,7 @@ def attack_figure(
     drawn: Mapping[str, Any],
     *,
     columns: Mapping[str, Callable[[str, Answers], Cell]],
-    findings: Callable[[OverfitData, dict[float, StoppedNetworks]], list[Claim]],
+    findings: Callable[[OverfitData, dict[float, GapGroup]], list[Claim]],
     **more: Any,
 ) -> Reproduction:
     """Run every attack on every target, by the degree of overfitting.

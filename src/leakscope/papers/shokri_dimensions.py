@@ -20,8 +20,7 @@ The paper leaves open what our reading fills in:
 * 100 classes need 7 features, or corners are shared: scikit-learn refuses fewer, and so do we.
 
 Intervals are Student's, over networks. Each has its own draw of the data up to ``FEATURES_OF_OWN_DRAW`` features; above,
-networks share one draw and differ by the half they train on, their start and the order of the records: intervals are for
-other halves of these data.
+networks share one draw and differ by training half, start and order: intervals then hold for other halves of these data.
 """
 
 from __future__ import annotations

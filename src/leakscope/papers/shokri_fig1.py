@@ -21,7 +21,7 @@ from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, GapGroup, attack_figure
 from leakscope.papers.shokri_targets import OverfitData, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
 from leakscope.papers.work import Work
@@ -81,7 +81,7 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: 
     return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
-def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
+def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers
     return [
@@ -92,7 +92,7 @@ def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> lis
     ]
 
 
-def _growth(name: str, targets: dict[float, StoppedNetworks]) -> list[Claim]:
+def _growth(name: str, targets: dict[float, GapGroup]) -> list[Claim]:
     """Observation 4.1: the accuracy of every attack rises with the gap; and are the curves that rise straight?"""
     series = {attack: [accuracy(group.answers[attack]) for group in targets.values()] for attack in SCENARIOS}
     ways = {attack: trend(points) for attack, points in series.items()}

@@ -17,8 +17,8 @@ TITLE = "Membership and the 1-norm of the gradient, by size of the network"
 PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.4, appendix E and Figure 14",
     "statement": (
-        "Networks of smaller and larger capacity behave alike in quality; the interval of n in which there is a correlation, "
-        "and how large it is, vary."
+        "Networks of smaller and larger capacity behave alike qualitatively; the interval of n with a correlation and its "
+        "size vary."
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure: its statements are compared.",
 }
@@ -52,7 +52,9 @@ def _statements(classes: int, rows: Sequence[SizeRow]) -> list[Claim]:
         places[size] = tuple(row.features for row in ours if magnitude(row.correlation).low > ALMOST_NONE)
         ends = {first.place: first.correlation, f"largest, {peaks[size].place}": peaks[size].correlation}
         apart = less(magnitude(first.correlation), magnitude(peaks[size].correlation))
-        found.append(statement(f"{classes} classes, {size}: correlation comes with features", apart, ends))
+        found.append(
+            statement(f"{classes} classes, {size}: correlation grows with the number of features", apart, ends)
+        )
     sizes: dict[str, Estimate] = {size: magnitude(row.correlation) for size, row in peaks.items()}
     varies = max(size.low for size in sizes.values()) > min(size.high for size in sizes.values())
     return [

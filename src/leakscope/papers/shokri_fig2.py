@@ -14,7 +14,7 @@ from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, GapGroup, attack_figure
 from leakscope.papers.shokri_targets import OverfitData, accuracy, auc, gain
 from leakscope.papers.work import Work
 
@@ -35,8 +35,8 @@ QUICK = shokri_curves.QUICK | {"judged": 200, "large_judged": 200, "epochs": 2}
 
 CLOSE = 0.05  # accuracies that differ by no more are called competitive
 NORMALISED = "gradient:normalised"
-NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = "network", "tree", "network, normalised", "tree, normalised"
-ATTACKS = (NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED)
+ATTACKS = ("network", "tree", "network, normalised", "tree, normalised")
+NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = ATTACKS
 
 
 def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epochs: int, **drawn: Any) -> Reproduction:
@@ -57,7 +57,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
     )  # fmt: skip
 
 
-def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
+def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:
     """Both statements at the largest gap of a set; inconclusive where no attack on the gradient is above chance."""
     gap, answers = max(targets), targets[max(targets)].answers
     leaks = any(accuracy(answers[name]).low > 0.5 for name in (NETWORK, TREE))

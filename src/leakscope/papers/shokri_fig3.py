@@ -4,10 +4,9 @@ The variance of the prediction vector is :math:`\mathrm{Var}(c(x)) = \frac1k\sum
 gradient :math:`\|\nabla c(x)\|_1`. Pearson's correlation is taken of each with membership (1 for members) and between the
 two, within each network, and averaged over the draws. The figure shows absolute values, as the paper's does; the table has
 the signs. The signals have heavier tails than normal values (kurtosis 2 to 18 in most networks, of the variance up to 100),
-so that Fisher's interval does not hold: records are resampled, members and non-members separately, and the
-interval is that of the studentised bootstrap on Fisher's scale. It would still be too short for two signals that are
-closely related and have tails like those of a log-normal, and it is where one signal is nearly a function of the other, as
-variance and norm are on Adult and Hospital: read those intervals as lower bounds on their width.
+so that Fisher's interval does not hold. The interval is that of the studentised bootstrap on Fisher's scale, with members and
+non-members resampled separately. It is too short where one signal is nearly a function of the other, as variance and norm are
+on Adult and Hospital.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.3.3 (3) and Figure 3",
     "statement": (
         "Membership correlates with the variance of the prediction and with the 1-norm of the gradient, and the two with each "
-        "other, though not strongly (Purchase). On CIFAR-100 there is some correlation, which turns its sign as overfitting "
+        "other, though not strongly (Purchase). On CIFAR-100 there is some correlation, which changes sign as overfitting "
         "grows."
     ),
     "numbers": (
@@ -188,7 +187,11 @@ def _findings(found: Sequence[OverfitCase], points: Sequence[Mapping[float, Mapp
         )
         if case.source.key == "purchase100":
             weakly = between(magnitude(most[BETWEEN]), high=STRONG)
-            findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
+            findings.append(
+                statement(
+                    f"variance and 1-norm are not strongly correlated on {name}", weakly, {BETWEEN: most[BETWEEN]}
+                )
+            )
         if case.source.key == "cifar100":
             findings += [
                 _turn(name, pair, [measured[pair] for measured in by_gap.values()]) for pair in (VARIANCE, NORM)

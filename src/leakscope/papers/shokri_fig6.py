@@ -67,10 +67,10 @@ def _compared(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estima
 
 
 def _findings(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[str]:
-    """Which weight of the penalty comes nearest to the paper, and what the stand-in gives."""
+    """Which weight of the penalty comes nearest to the paper, and what the substitute gives."""
     paper = [[number for place in range(len(LEVELS)) if (number := case.stated(place)) is not None] for case in found]
     stand_ins = [
-        f"{case.name} stands in and is not compared: {'/'.join(f'{value.value:.0f}' for value in values)} %."
+        f"{case.name} is a substitute and is not compared: {'/'.join(f'{value.value:.0f}' for value in values)} %."
         for case, values in zip(found, measured, strict=True)
         if case.source.stands_in
     ]

@@ -30,7 +30,7 @@ PAPER = {
         "Influences are similarly distributed for members and non-members, and differ once members that reveal themselves "
         "are left out."
     ),
-    "numbers": "The paper gives no numbers: the AUC says how alike two distributions are (0.5: as if they were one).",
+    "numbers": "The paper gives no numbers: the AUC measures how similar two distributions are (0.5: equal).",
 }
 FULL = {"size": 2000}
 QUICK = {"size": 200}

@@ -100,7 +100,7 @@ def _minorities(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> str:
     above = {name: less(whole, share) for name, share in shares.items() if whole is not None and share is not None}
     sides = {"more": True, "less": False}
     ways = {way: [name for name, side in above.items() if side is up] for way, up in sides.items()}
-    said = " and ".join(f"{way} {', '.join(names)}" for way, names in ways.items() if names)
+    said = " and ".join(f"{way} often: {', '.join(names)}" for way, names in ways.items() if names)
     return f"{case.name}, k = 5: {f'revealed significantly {said}' if said else 'no group differs significantly'}."
 
 

@@ -27,7 +27,7 @@ ID = "shokri-tab3"
 TITLE = "Training records recovered by subspace reduction (Algorithm 1)"
 PAPER = {
     "source": "Shokri, Strobel and Zick 2019, Table 3 and Algorithm 1",
-    "statement": "Nearly all of a high-dimensional set falls, and of the others about as many records as they have columns.",
+    "statement": "Nearly all records of a high-dimensional set are recovered, and of the other sets about as many as they have columns.",
     "numbers": "Dog vs. Fish 1790 of 1800 (2048 columns), Adult 91.5 of 2000 (104), hospital 81.1 of 2000 (127).",
 }
 FULL = {"size": 2000, "draws": 10, "picture_draws": 1, "picture_dimensions": 1700, "hospital_weights": (1.0, 0.1)}
@@ -39,7 +39,7 @@ NEARLY = 0.9  # share of a high-dimensional set that counts as nearly all
 
 
 class SubspaceRow(NamedTuple):
-    """Means over draws: records made zero, records that fell, rank + 1 of the training records, and queries."""
+    """Means over draws: records made zero, records recovered, rank + 1 of the training records, and queries."""
 
     zeroed: Estimate
     recovered: Estimate
@@ -76,7 +76,7 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
             [case.name for case in found],
             {
                 "made zero, one per round as the paper counts": [row.zeroed for row in rows],
-                "all that fell": [row.recovered for row in rows],
+                "all recovered": [row.recovered for row in rows],
                 "rank + 1 of the training records": [row.rank for row in rows],
             },
             x_label="Data set",
@@ -88,7 +88,7 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
 
 
 def _row(case: InfluenceCase, drawn: Sequence[tuple[int, int, int, int]]) -> SubspaceRow:
-    """Means over draws; no more records can fall than there are."""
+    """Means over draws; at most all records can be recovered."""
     limits = (case.size, case.size, np.inf, np.inf)
     return SubspaceRow(*map(shokri.mean_count, zip(*drawn, strict=True), limits))
 
@@ -100,7 +100,7 @@ def _stated(case: InfluenceCase) -> float | None:
 def _note(case: InfluenceCase, row: SubspaceRow) -> str:
     """The rank that limits the count, and how much of a high-dimensional set is recovered."""
     share = row.recovered.value / case.size
-    words = f"{case.name}: {write(row.zeroed)} records were made zero, rank + 1 is {write(row.rank)}, {share:.1%} of the records were recovered"
+    words = f"{case.name}: {write(row.zeroed)} records were made zero, rank + 1 is {write(row.rank)}, {100 * share:.1f} % of the records were recovered"
     if row.rank.value >= case.size:  # each record has a direction of its own
         words += f" ({'nearly' if share >= NEARLY else 'not nearly'} all)"
     return f"{words}, after {write(row.queries)} queries."

@@ -90,11 +90,12 @@ def _stated(case: InfluenceCase, k: int) -> Sequence[int | None]:
 
 
 def _shape(case: InfluenceCase, values: Sequence[Estimate]) -> str:
-    """Whether the graph is fragmented as the paper has it."""
+    """State whether the graph is fragmented, as in the paper."""
     components, single, largest, _, unreached = values
     fragmented = single.low > components.value / 2 and components.low > case.size / 2
+    alone = 100 * single.value / components.value
+    most, never = (100 * count.value / case.size for count in (largest, unreached))
     return (
-        f"{case.name}: {'fragmented' if fragmented else 'not fragmented'}, {single.value / components.value:.0%} of components "
-        f"are single records, the largest holds {largest.value / case.size:.0%} of all, {unreached.value / case.size:.0%} have "
-        "in-degree 0."
+        f"{case.name}: {'fragmented' if fragmented else 'not fragmented'}, {alone:.0f} % of components are single records, "
+        f"the largest has {most:.0f} % of all records, {never:.0f} % have in-degree 0."
     )

@@ -57,7 +57,7 @@ READING = (
 )
 
 
-class NetworkTraining(NamedTuple):
+class Schedule(NamedTuple):
     """How a network is trained, and how often per epoch its accuracies are measured.
 
     ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a measurement per
@@ -79,7 +79,7 @@ class OverfitData(NamedTuple):
     y: NDArray[np.int64]
     classes: int
     size: int
-    training: NetworkTraining
+    training: Schedule
     stands_in: str = ""
 
     @property
@@ -113,12 +113,12 @@ class Stopped(NamedTuple):
 
 _BITS = (1024, 512, 256)
 #: The sets of [shokri2019, Table 1], and how their networks are trained.
-SETS: dict[str, tuple[str, NetworkTraining]] = {
-    "purchase100": ("Purchase", NetworkTraining(_BITS, epochs=40, looks=10)),
-    "texas100": ("Texas", NetworkTraining(_BITS, epochs=60, looks=4)),
-    "cifar100": ("CIFAR-100", NetworkTraining((16, 32), epochs=60, looks=0.5)),
-    "diabetes130": ("Hospital", NetworkTraining((128, 64), epochs=60, looks=2)),
-    "adult": ("Adult", NetworkTraining((128, 64), epochs=60, looks=2)),
+SETS: dict[str, tuple[str, Schedule]] = {
+    "purchase100": ("Purchase", Schedule(_BITS, epochs=40, looks=10)),
+    "texas100": ("Texas", Schedule(_BITS, epochs=60, looks=4)),
+    "cifar100": ("CIFAR-100", Schedule((16, 32), epochs=60, looks=0.5)),
+    "diabetes130": ("Hospital", Schedule((128, 64), epochs=60, looks=2)),
+    "adult": ("Adult", Schedule((128, 64), epochs=60, looks=2)),
 }
 SIZE = 10_000  # records for training, and as many for the test
 
@@ -202,7 +202,7 @@ def targets(
     *,
     number: int = 0,
     size: int | None = None,
-    training: NetworkTraining | None = None,
+    training: Schedule | None = None,
     to_end: bool = False,
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
@@ -234,7 +234,7 @@ def targets(
     return [kept[gap] for gap in (*sorted(gaps), None) if gap in kept]
 
 
-def _looks(source: OverfitData, members: Records, nonmembers: Records, training: NetworkTraining) -> Iterator[Stopped]:
+def _looks(source: OverfitData, members: Records, nonmembers: Records, training: Schedule) -> Iterator[Stopped]:
     """Train by torch's random numbers and yield the network after every part of an epoch; it goes on changing."""
     import torch
 
@@ -350,7 +350,7 @@ class OverfitCase(NamedTuple):
 
     source: OverfitData
     size: int
-    training: NetworkTraining
+    training: Schedule
     draws: int
 
 

@@ -10,9 +10,8 @@ attack network sees the confidences "based on past work (Salem et al., 2019)", w
 sorts them too; results for unsorted confidences are marked. The attacker learns from members and from non-members drawn like
 those that are judged, unless another law is named.
 
-The labels of the four networks have no children. Given its parents, such a label is independent of all else, and the best
-model of all columns *is* the causal one: what sets the network apart is overfitting and what it takes from parents of
-parents in a finite sample, not a spurious child of the label.
+The labels of the four networks have no children. Given its parents, such a label is independent of all else, so the best
+model of all columns is the causal one. The network differs by overfitting, not by using a child of the label.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
     every = [(short(point.plan.size), point) for point in points]
     found = [
         within("network overfits", [(at, point.gap(NETWORK, "P")) for at, point in small], low=OVERFIT),
-        within("causal model does not", [(at, point.gap(TABLE, "P")) for at, point in every], -OVERFIT, OVERFIT),
+        within("causal model does not overfit", [(at, point.gap(TABLE, "P")) for at, point in every], -OVERFIT, OVERFIT),
     ] if small else []  # fmt: skip
     if large:
         converged = [(at, point.gap(NETWORK, "P")) for at, point in large]

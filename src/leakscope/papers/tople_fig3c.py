@@ -11,18 +11,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.tople import (
-    BOUNDED,
-    NETWORK,
-    SORTED,
-    TABLE,
-    Attempt,
-    Budget,
-    DrawPlan,
-    Draws,
-    Law,
-    table_and_network,
-)
+from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Attempt, Budget, DrawPlan, Draws, Law
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
@@ -32,7 +21,7 @@ TITLE = "Child: attack accuracy by noise on the tables of P*"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3c",
     "statement": (
-        "The attack on the network rises with the noise, sharply even for a little of it; on the causal model it stays close "
+        "The attack on the network rises with the noise, sharply even for little noise; on the causal model it stays close "
         "to 0.5."
     ),
     "numbers": tople.NO_NUMBERS,
@@ -48,7 +37,7 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     """Attack the models of each draw with non-members of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
     trials = tuple(Attempt(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
-    plan = DrawPlan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
+    plan = DrawPlan("child", size, tople.table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
     steps = Budget(**effort)
     (point,) = tople.over_draws(work, [plan], draws, steps)
     most = list(laws.values())[-1].name

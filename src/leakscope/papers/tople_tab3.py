@@ -19,16 +19,14 @@ a(e) = 0.75 (1 - e) + 0.25 e. The best test of one bit is right with probability
 .. math:: \tfrac12 + \tfrac12 |e - \bar e| = 0.875 \text{ with the label}, \qquad
           \tfrac12 + \tfrac12 |a(\bar e) - a(e)| = 0.6875 \text{ without.}
 
-Numbers are means over draws, with Student's interval. Each draw deals all images of MNIST: to a training set that two
-models of each kind share, to the members of each of the two, a ninth of its training set, which the other never sees, to the
-test and to the fresh images. Each model is the control of the other (`causal.membership`).
+Numbers are means over draws, with Student's interval. Each draw splits MNIST into a training set that two models of each
+kind share, the members of each of the two (a ninth of its training set, not used by the other), test images and fresh images.
 
-The schedule is not the published one (Arjovsky et al.: 501 steps on all 50,000 images at once, two layers of 390), which is
-some 46 Tflop for each model: 800 batches of 2,500 from each environment and two layers of 128 take 1.6. It was chosen, among
-some forty, by how near the accuracies of the two models come to the paper's, those in the test environment included; how much
-colour IRM still uses depends on the moment at which the penalty sets in, and on the number of images. So these accuracies
-are no independent finding. The attacks played no part in the choice. ERM has no penalty at any step; in the published code it
-has one of weight 1 until the annealing ends.
+The schedule is not the published one (Arjovsky et al.: 501 steps on all 50,000 images, two layers of 390; 46 Tflop per model):
+800 batches of 2,500 from each environment and two layers of 128 take 1.6 Tflop. It was chosen among some forty by the
+accuracies of the two models, including those in the test environment, so these accuracies are no independent finding. The
+attacks played no part in the choice. ERM has no penalty at any step; in the published code it has weight 1 until the
+annealing ends.
 
 There are eight excesses. Whether one shows membership is decided by simultaneous intervals.
 """

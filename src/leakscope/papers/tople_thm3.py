@@ -54,7 +54,7 @@ QUICK = {
 SETS = ("causes", "all", "others")
 
 
-class MoveSetting(NamedTuple):
+class MoveCase(NamedTuple):
     """One row of the table."""
 
     part: Literal["exact", "sampled"]
@@ -83,14 +83,9 @@ def run(
     """Measure the sensitivities of the three sets of features in every setting."""
     few, seed = effort["few"], work.seed
     settings = [
+        *(MoveCase("exact", data, "ridge", few // 2, l2) for data in sources if data in GAUSSIAN for l2 in penalties),
         *(
-            MoveSetting("exact", data, "ridge", few // 2, l2)
-            for data in sources
-            if data in GAUSSIAN
-            for l2 in penalties
-        ),
-        *(
-            MoveSetting("sampled", data, learner, size, l2)
+            MoveCase("sampled", data, learner, size, l2)
             for data in sources
             for learner in (("ridge",) if data in GAUSSIAN else ("ridge", "logistic"))
             for size in sizes
@@ -146,7 +141,7 @@ def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _cell(setting: MoveSetting, swaps: int, rounds: int, few: int, seed: int) -> Sensitivities:
+def _cell(setting: MoveCase, swaps: int, rounds: int, few: int, seed: int) -> Sensitivities:
     """All rounds of one setting; the records of a round are the same for every penalty and learner."""
     from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Logistic, Ridge
@@ -166,7 +161,7 @@ def _cell(setting: MoveSetting, swaps: int, rounds: int, few: int, seed: int) ->
     return Sensitivities(moves, bounds, tuple(table.shape[1] + 1 for table in tables))  # with the intercept
 
 
-def _row(setting: MoveSetting, cell: Sensitivities) -> list[Cell]:
+def _row(setting: MoveCase, cell: Sensitivities) -> list[Cell]:
     sensitivities = [geometric(cell.moves[:, column]) for column in range(3)]
     ratios = [cell.ratio(0, 1), cell.ratio(2, 1), cell.ratio(0, 1, "bounds")]
     root = float(np.sqrt(cell.parameters[0] / cell.parameters[1]))
@@ -187,7 +182,7 @@ def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "
     return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
 
 
-def _statements(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> list[Claim]:
+def _statements(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
     ratios = _ratios(found, 0, 1)
     less, more = sides(ratios)
@@ -198,11 +193,11 @@ def _statements(settings: Sequence[MoveSetting], found: Sequence[Sensitivities])
     return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
-def _place(at: MoveSetting) -> str:
+def _place(at: MoveCase) -> str:
     return f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
 
 
-def _notes(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> list[str]:
+def _notes(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[str]:
     less, more = sides(_ratios(found, 0, 1))
     notes = [f"ε_c is significantly below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}."]
     if more:
@@ -227,7 +222,7 @@ def sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]
 
 
-def _figure(settings: Sequence[MoveSetting], found: Sequence[Sensitivities]) -> panels.Panel:
+def _figure(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> panels.Panel:
     """The ratio against the training records, for ridge regression at the middle penalty."""
     penalties = sorted({setting.l2 for setting in settings})
     middle = penalties[len(penalties) // 2]

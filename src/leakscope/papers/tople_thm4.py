@@ -7,8 +7,8 @@ of Y given its parents; multinomial logistic regression on the parents, which se
 the same on all columns; and a small network on all columns. Every column is one of zeros and ones for each level.
 
 Two more separate causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
-of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree whatever the query:
-ε measures agreement, and a model without information can have the least.
+of **no columns**, whose teachers vote for the most frequent class: ε measures agreement, and a model without information can
+have the least.
 
 A student learns from the noisy labels of one γ, and is judged on fresh records of the same law and of a new P*. Intervals are
 over draws of all data, and ε is compared draw by draw. Akt and XrayReport are leaves of their networks; Erk has the child Akt,
@@ -32,7 +32,7 @@ from leakscope.papers.tople_thm3 import NETWORKS, geometric, sides
 from leakscope.papers.work import Work
 
 ID = "tople-thm4"
-TITLE = "Votes of teachers: what causal and associational ensembles cost"
+TITLE = "Votes of teachers: privacy cost of causal and associational ensembles"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, Theorem 4",
     "statement": (

@@ -28,7 +28,7 @@ from leakscope.papers.work import Work
 from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
-TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
+TITLE = "Attribute inference: what a model adds to inferring a cause and another feature"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, Definition 8 and Theorem 7",
     "statement": "A causal model makes it impossible to infer non-causal features.",
@@ -43,7 +43,7 @@ FULL = {
 }
 QUICK = FULL | {"networks": ("sachs",), "roles": ("cause", "near"), "size": 1_000, "records": 300, "steps": 30}
 
-ALL, BUT_ONE, ANSWER = "all other features", "all but a cause", "the answer alone"
+ALL, BUT_ONE, ANSWER = "all other features", "all but a cause", "the output alone"
 TABLE, NETWORK, ROUNDED = "causal table", "network", "two-digit network"
 #: Share of the records that every level of a guessed feature has at least.
 RAREST = 0.02
@@ -69,6 +69,8 @@ class AttributeCase(NamedTuple):
 
 
 class AttributeEffort(NamedTuple):
+    """Settings that all networks share."""
+
     networks: tuple[str, ...]
     roles: tuple[str, ...]
     size: int

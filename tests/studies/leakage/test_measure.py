@@ -322,7 +322,7 @@ def test_a_control_that_cannot_be_measured_is_said(monkeypatch):
     def refuse(*_):
         raise InputError("no such sets")
 
-    monkeypatch.setattr("leakscope.studies.leakage.swaps.Training.control", refuse)
+    monkeypatch.setattr("leakscope.studies.leakage.swaps.SwapTraining.control", refuse)
     found = measured()
     assert found.point.control is None
     assert Caveat("no_control", {"reason": "no such sets"}) in found.warnings
@@ -330,5 +330,5 @@ def test_a_control_that_cannot_be_measured_is_said(monkeypatch):
 
 def test_a_control_that_finds_something_is_said(monkeypatch):
     draws = np.random.default_rng(12).normal(size=(2, 1, 120, 3)) + np.array([0.0, 3.0])[:, None, None, None]
-    monkeypatch.setattr("leakscope.studies.leakage.swaps.Training.control", lambda *_: (draws[0], draws[1]))
+    monkeypatch.setattr("leakscope.studies.leakage.swaps.SwapTraining.control", lambda *_: (draws[0], draws[1]))
     assert "control_not_zero" in codes(measured())

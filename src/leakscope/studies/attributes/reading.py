@@ -99,16 +99,13 @@ class Sides:
 
 def read_sides(model: Any, train: Any, holdout: Any, **how: Any) -> Sides:
     """Check the model and its records, once for all sensitive columns; without training records the held-out ones are judged."""
-    if isinstance(model, Target):
-        target, y = read_target(model, train, holdout, **how), model.nonmembers.y
-        labels = y if model.model.classes is None else model.model.classes[y]
-        return Sides(target, model.nonmembers.X, labels, model.members.X)
-    if holdout is None:
-        raise InputError("pass a Target, or a model with train=(X, y) and holdout=(X, y)")
+    target = read_target(model, holdout if train is None else train, holdout, **how)
+    if target is model:
+        classes, y = target.model.classes, target.nonmembers.y
+        return Sides(target, target.nonmembers.X, y if classes is None else classes[y], target.members.X)
     X = read_features(holdout[0], RECORDS)
     if len(X) < FEWEST:
         raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
-    target = read_target(model, holdout if train is None else train, holdout, **how)
     other = None if train is None else read_features(train[0], TRAIN)
     if isinstance(X, pd.DataFrame) and other is not None:
         other = other[list(X.columns)]
