@@ -41,12 +41,12 @@ EXCEPTIONS = {
 #: Files whose docstrings, help or messages are not rewritten yet.
 NOT_YET = set(
     """
-    attacks/membership_lira.py attacks/references.py bounds/any_attack.py bounds/claimed_epsilon.py
-    bounds/epsilon.py bounds/pate.py causal/__init__.py causal/advantages.py causal/climbing.py causal/counting.py
-    causal/encoding.py causal/generalisation.py causal/invariance.py causal/invariance_data.py causal/kinds.py
-    causal/shifts.py causal/table_model.py defenses/adversarial.py defenses/causal_features.py
-    defenses/components.py defenses/defense.py defenses/distillation.py defenses/dropout.py
-    defenses/early_stopping.py defenses/explained.py defenses/fewer_records.py defenses/l2.py defenses/label_only.py
+    attacks/membership_lira.py bounds/any_attack.py bounds/claimed_epsilon.py bounds/epsilon.py bounds/pate.py
+    causal/__init__.py causal/advantages.py causal/climbing.py causal/counting.py causal/encoding.py
+    causal/generalisation.py causal/invariance.py causal/invariance_data.py causal/kinds.py causal/shifts.py
+    causal/table_model.py defenses/adversarial.py defenses/causal_features.py defenses/components.py
+    defenses/defense.py defenses/distillation.py defenses/dropout.py defenses/early_stopping.py
+    defenses/explained.py defenses/fewer_records.py defenses/l2.py defenses/label_only.py
     defenses/leakage_penalty.py defenses/more_data.py defenses/quantise.py defenses/query_budget.py
     defenses/rounded_influences.py defenses/rounding.py defenses/top_classes.py defenses/top_features.py
     defenses/torch_training.py evaluation/audited_target.py evaluation/blind_baseline.py evaluation/concluding.py
