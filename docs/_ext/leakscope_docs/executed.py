@@ -14,6 +14,7 @@ import json
 import os
 import tempfile
 import traceback
+import warnings
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -88,7 +89,8 @@ def execute(code: str) -> Outcome:
     """
     names: dict[str, Any] = {"__name__": "__executed__"}
     printed, before = io.StringIO(), Path.cwd()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*next version", FutureWarning)  # pages use no former names and forms
         os.chdir(folder)
         try:
             exec(compile(code, "<executed>", "exec"), names)

@@ -59,9 +59,10 @@ WHERE = {
 }
 
 
-def membership_attacks() -> list[tuple[Attack, str]]:
-    """Every attack on membership, and where it runs without being asked for."""
-    return [(CHEAP.get(name, factory)(), _where(name)) for name, factory in REGISTRY.items()]
+def membership_attacks() -> list[tuple[Attack, Callable[..., Attack], str]]:
+    """Every attack on membership, the function that makes it, and where it runs without being asked for."""
+    made = {name: CHEAP.get(name, factory) for name, factory in REGISTRY.items()}
+    return [(make(), make.func if isinstance(make, partial) else make, _where(name)) for name, make in made.items()]
 
 
 def _where(name: str) -> str:
@@ -184,12 +185,12 @@ def membership_table(kinds: dict[str, Any]) -> str:
     """Which attack on membership reads what, fits how much, and runs against which kind of model."""
     head = ["Attack", "Reads", "Knows labels", "Models it fits", *kinds, "Runs in", "Source"]
     rows = []
-    for attack, where in membership_attacks():
+    for attack, make, where in membership_attacks():
         reads = " and ".join(f"`{name}`" for name in attack.releases)
         known = (*LOSSES, "label_stability", "boundary_distance")
         labels = "yes" if attack.uses_labels or attack.release in known else "no"
         runs = [_runs(attack, model) for model in kinds.values()]
-        rows.append([_link(attack.guess, attack.name), reads, labels, count_fits(attack), *runs, where, attack.source])
+        rows.append([_link(make, attack.name), reads, labels, count_fits(attack), *runs, where, attack.source])
     return table(head, rows)
 
 
