@@ -1,13 +1,13 @@
-"""Colored digits: a label that the shape causes and the colour only goes with (Arjovsky et al. 2019, section 5.2).
+"""Colored MNIST: a label caused by the shape and correlated with the colour (Arjovsky et al. 2019, section 5.2).
 
 An image of a digit gets a label, 0 for digits below 5 and 1 from 5 on, which is flipped with probability ``noise``; then a
-colour, which is that label, flipped with probability ``flip``. The image stands in the first of two channels for colour 0 and
-in the second for colour 1; the other channel is black. Environments differ in ``flip`` alone: for 0.1 and 0.2 the colour
-predicts the label better (90 and 80 %) than the shape does (75 %), and for 0.9 it misleads.
+colour, which is that label, flipped with probability ``flip``. The image is in the first of two channels for colour 0 and
+in the second for colour 1; the other channel is black. Environments differ in ``flip`` only: for 0.1 and 0.2 the colour
+predicts the label better (90 and 80 %) than the shape does (75 %); for 0.9 it is mostly wrong.
 
-[tople2020, section 4] does not mention the noise, and says that it uses the code of Arjovsky et al., which has 25 %. Without
-it the shape would predict the label almost always, and the accuracies of [tople2020, Table 3], 70 and 69 %, could not come
-about: they are just below 75 %, the best that the shape allows.
+[tople2020, section 4] does not mention the noise, but uses the code of Arjovsky et al., which has 25 %. Without noise the
+shape would predict the label almost always. The accuracies of [tople2020, Table 3], 70 and 69 %, are just below 75 %, the
+best accuracy with the shape.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
 
 NOISE = 0.25
-#: Share of colours that go against the label: in the two environments of the training, and in that of the test.
+#: Share of colours that differ from the label: in the two training environments, and in the test environment.
 TRAINING, TEST = (0.1, 0.2), 0.9
 
 Colored = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """All 70,000 images of MNIST, every other pixel of every other row (14 x 14), and their digits."""
+    """Load all 70,000 images of MNIST, every other pixel of every other row (14 x 14), and their digits."""
     from leakscope.data import datasets
 
     data = datasets.load("mnist")
@@ -75,7 +75,7 @@ def environments(
     sizes: Sequence[int],
     rng: np.random.Generator,
 ) -> list[Colored]:
-    """Deal images at random to environments, no image to two of them, and colour each.
+    """Divide images at random among disjoint environments, and colour each.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def environments(
     grey, numbers = np.asarray(images), np.asarray(digits)
     _check(grey, numbers)
     if len(flips) != len(sizes) or min(sizes, default=0) < 1:
-        raise InputError("flips and sizes must have one entry for each environment, and sizes must be 1 or more")
+        raise InputError("flips and sizes must have one entry per environment, with sizes of 1 or more")
     if sum(sizes) > len(grey):
-        raise InputError(f"sizes ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller")
+        raise InputError(f"sizes sum to {sum(sizes):,}, more than the {len(grey):,} images: reduce them")
     parts = np.split(rng.permutation(len(grey))[: sum(sizes)], np.cumsum(sizes)[:-1])
     return [environment(grey[part], numbers[part], flip, rng) for part, flip in zip(parts, flips, strict=True)]
 
@@ -96,7 +96,7 @@ def environments(
 def _check(images: NDArray[Any], digits: NDArray[Any]) -> None:
     if images.ndim != 3 or digits.shape != images.shape[:1]:
         raise InputError(
-            f"images have shape {images.shape} and digits {digits.shape}: give images as (images, height, width) and one "
+            f"images have shape {images.shape} and digits {digits.shape}: pass images as (images, height, width) and one "
             "digit each"
         )
     if images.dtype != np.uint8 and not (images.dtype.kind in "buif" and ((images >= 0) & (images <= 1)).all()):
