@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leakscope.causal.encoding import one_hot
     from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
     from leakscope.causal.invariance import Invariance, alternatives, invariant_features
-    from leakscope.causal.irm import IRM
+    from leakscope.causal.irm import IRMLearner
     from leakscope.causal.named import NETWORKS, load_network
     from leakscope.causal.network import Network, compelled_arcs
     from leakscope.causal.sampling import draw, to_codes, to_frame
@@ -32,7 +32,7 @@ _OFFERS = {
     "leakscope.causal.encoding": ("one_hot",),
     "leakscope.causal.generalisation": ("discrepancy", "generalisation_errors", "linear_discrepancy", "transfer_bound"),
     "leakscope.causal.invariance": ("Invariance", "alternatives", "invariant_features"),
-    "leakscope.causal.irm": ("IRM",),
+    "leakscope.causal.irm": ("IRMLearner",),
     "leakscope.causal.named": ("NETWORKS", "load_network"),
     "leakscope.causal.network": ("Network", "compelled_arcs"),
     "leakscope.causal.sampling": ("draw", "to_codes", "to_frame"),
@@ -43,10 +43,37 @@ _OFFERS = {
 _HOMES = {name: module for module, names in _OFFERS.items() for name in names}
 
 __all__ = [
-    "IRM", "NETWORKS", "CausalTable", "Invariance", "Network", "advantage_by_size", "alternatives", "bic", "climb",
-    "compelled_arcs", "discrepancy", "draw", "fit_table", "fit_tables", "generalisation_errors", "intervene",
-    "invariant_features", "learned_parents", "linear_discrepancy", "load_network", "one_hot", "parent_confidence",
-    "parse_bif", "perturb", "read_bif", "redraw", "study", "to_codes", "to_frame", "transfer_bound", "worst_case_advantage",
+    "NETWORKS",
+    "CausalTable",
+    "IRMLearner",
+    "Invariance",
+    "Network",
+    "advantage_by_size",
+    "alternatives",
+    "bic",
+    "climb",
+    "compelled_arcs",
+    "discrepancy",
+    "draw",
+    "fit_table",
+    "fit_tables",
+    "generalisation_errors",
+    "intervene",
+    "invariant_features",
+    "learned_parents",
+    "linear_discrepancy",
+    "load_network",
+    "one_hot",
+    "parent_confidence",
+    "parse_bif",
+    "perturb",
+    "read_bif",
+    "redraw",
+    "study",
+    "to_codes",
+    "to_frame",
+    "transfer_bound",
+    "worst_case_advantage",
 ]  # fmt: skip
 
 

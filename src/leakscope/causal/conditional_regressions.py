@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from leakscope.causal.conditional_tests import Integers, Outcome, both, pseudo_inverse
+from leakscope.causal.conditional_tests import Integers, SetOutcome, both, pseudo_inverse
 from leakscope.core.arrays import Floats
 
 ROWS = 2**15  # rows of a design that are processed at once
@@ -34,7 +34,7 @@ PENALTY = 1e-2  # precision of a normal prior on coefficients, which keeps them 
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Regressors:
     """Regressors of all columns, a constant first, with rows sorted by environment.
 
     Parameters
@@ -55,7 +55,7 @@ class Design:
     order: Integers
 
     @classmethod
-    def of(cls, blocks: Sequence[Floats], environment: NDArray[np.integer]) -> Design:
+    def of(cls, blocks: Sequence[Floats], environment: NDArray[np.integer]) -> Regressors:
         """Make the design from the regressors of each column, (records, width) each."""
         order = np.argsort(environment, kind="stable")
         widths = [1, *(block.shape[1] for block in blocks)]
@@ -95,26 +95,26 @@ class LinearTest:
     (True, True)
     """
 
-    design: Design
+    design: Regressors
     label: Floats
     grams: Floats
 
     @classmethod
     def of(cls, blocks: Sequence[Floats], label: Floats, environment: NDArray[np.integer]) -> LinearTest:
         """Compute the Gram matrices of regressors and label, one per environment, for all sets."""
-        design = Design.of(blocks, environment)
+        design = Regressors.of(blocks, environment)
         scaled = ((label - label.mean()) / label.std())[design.order]
         tables = (np.column_stack([design.matrix[rows], scaled[rows]]) for rows in design.slices)
         return cls(design, scaled, np.stack([table.T @ table for table in tables]))
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = self.design.columns(columns)
         n, environments = len(self.label), len(self.design.slices)
         pooled, coefficients, inverse, rank = self._regress(self.grams.sum(axis=0), chosen)
         parts = [self._regress(gram, chosen) for gram in self.grams]
         bic = n * math.log(max(pooled, 1e-12 * n) / n) + rank * math.log(n)
         if pooled <= 1e-9 * n:  # Y is the same function of X_S in every environment
-            return Outcome(1.0, bic)
+            return SetOutcome(1.0, bic)
         apart, ranks = sum(part[0] for part in parts), sum(part[3] for part in parts)
         freedom = ranks - rank
         ratio = max(pooled - apart, 0.0) / max(apart, 1e-12 * n) * (n - ranks) / max(freedom, 1)
@@ -125,7 +125,7 @@ class LinearTest:
         within = float(sum(((part - mean) ** 2).sum() for part, mean in zip(deviations, means, strict=True)))
         between = float(sizes @ (means - sizes @ means / n) ** 2)
         spread = between / max(within, 1e-300) * (n - environments) / (environments - 1)
-        return Outcome(both(chow, float(special.fdtrc(environments - 1, n - environments, spread))), bic)
+        return SetOutcome(both(chow, float(special.fdtrc(environments - 1, n - environments, spread))), bic)
 
     def _regress(self, gram: Floats, chosen: Integers) -> tuple[float, Floats, Floats, int]:
         """Return the sum of squared residuals, the coefficients, the inverse of the Gram matrix, and its rank."""
@@ -162,17 +162,17 @@ class LogisticTest:
     (True, True)
     """
 
-    design: Design
+    design: Regressors
     label: Integers
     classes: int
 
     @classmethod
     def of(cls, blocks: Sequence[Floats], label: NDArray[np.integer], environment: NDArray[np.integer]) -> LogisticTest:
         """Make the test for class codes from 0, all of which occur."""
-        design = Design.of(blocks, environment)
+        design = Regressors.of(blocks, environment)
         return cls(design, label[design.order].astype(np.int64), int(label.max()) + 1)
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = self.design.columns(columns)
         fit, scores, informations = self._fit(chosen)
         inverse, rank = pseudo_inverse(informations.sum(axis=0))
@@ -182,7 +182,7 @@ class LogisticTest:
             inverse, own = pseudo_inverse(information)
             statistic, freedom = statistic + float(score @ inverse @ score), freedom + own
         p_value = float(special.chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-        return Outcome(p_value, -2 * fit + rank * math.log(len(self.label)))
+        return SetOutcome(p_value, -2 * fit + rank * math.log(len(self.label)))
 
     def _fit(self, chosen: Integers) -> tuple[float, Floats, Floats]:
         """Fit the pooled model by Newton's method; return log-likelihood, and scores and informations by environment."""

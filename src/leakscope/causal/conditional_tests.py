@@ -37,7 +37,7 @@ EXCEEDANCES = 10  # drawing stops after this number of draws that reach the obse
 CELLS = 2**20  # cells of tables in memory at once
 
 
-class Outcome(NamedTuple):
+class SetOutcome(NamedTuple):
     """Result for one set: the p-value of invariance, and the BIC of the label (lower is better)."""
 
     p_value: float
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 class ConditionalTest(Protocol):
     """A test of invariance for any set of columns, by their positions."""
 
-    def __call__(self, columns: Sequence[int]) -> Outcome: ...
+    def __call__(self, columns: Sequence[int]) -> SetOutcome: ...
 
 
 def both(first: float, second: float) -> float:
@@ -189,7 +189,7 @@ class CountTest:
             tuple(sizes[:-2]), sizes[-2], sizes[-1], level, seed,
         )  # fmt: skip
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = list(columns)
         number, span = _numbers(self.features[:, chosen], [self.levels[column] for column in chosen])
         strata, stratum = _dense(number, span)
@@ -201,11 +201,11 @@ class CountTest:
         # A stratum with one environment or one class has no information: its margins determine its table.
         useful = ((by_class > 0).sum(axis=1) > 1) & ((by_environment > 0).sum(axis=1) > 1)
         if not useful.any():
-            return Outcome(1.0, bic)
+            return SetOutcome(1.0, bic)
         rows = np.flatnonzero(useful[stratum])
         order = rows[np.argsort(stratum[rows], kind="stable")]
         place = np.cumsum(useful) - 1
-        return Outcome(self._p_value(order, place[stratum[order]], np.random.default_rng([self.seed, *chosen])), bic)
+        return SetOutcome(self._p_value(order, place[stratum[order]], np.random.default_rng([self.seed, *chosen])), bic)
 
     def _count(self, stratum: Integers, codes: Integers, strata: int, size: int) -> Floats:
         return _weighed(stratum * size + codes, self.weights, (strata, size))

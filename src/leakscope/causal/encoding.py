@@ -24,7 +24,7 @@ LARGEST, SMALLEST = 1e100, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedTable:
     """A table with a label, encoded as numbers.
 
     Parameters
@@ -50,13 +50,11 @@ class Encoded:
     def columns(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """Return the positions of some columns."""
         if unknown := [name for name in names if name not in self.names]:
-            raise InputError(
-                f"{what}: unknown column {list_names(unknown)}: choose from {list_names(self.names, 12)}"
-            )
+            raise InputError(f"{what}: unknown column {list_names(unknown)}: choose from {list_names(self.names, 12)}")
         return tuple(self.names.index(name) for name in dict.fromkeys(names))
 
 
-def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Encoded:
+def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> EncodedTable:
     """Encode a table: texts, booleans and few whole numbers become codes of sorted levels, other numbers are standardised.
 
     A missing text is the level "?". Without a ``task``, labels that are texts, booleans or at most 20 whole numbers are
@@ -86,7 +84,7 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     for row, (values, _) in zip(X, parts, strict=True):
         row[:] = values
     y, classes = _labels(labels, str(label), task)
-    return Encoded(X.T, y, tuple(map(str, names)), levels, classes)
+    return EncodedTable(X.T, y, tuple(map(str, names)), levels, classes)
 
 
 def _values(column: pd.Series[Any]) -> int:

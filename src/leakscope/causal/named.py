@@ -1,4 +1,4 @@
-"""The four networks of [tople2020, Table 1] by name."""
+"""Loader of the four Bayesian networks of [tople2020, Table 1] by name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _PAGE = "https://www.bnlearn.com/bnrepository"
 
 
 @dataclass(frozen=True)
-class Named:
-    """A network of the repository: the label of [tople2020, Table 1], and counts that tell a copy to be the right one."""
+class NetworkDescription:
+    """A network of the repository: the label of [tople2020, Table 1], and counts that identify the right file."""
 
     title: str
     label: str
@@ -27,10 +27,10 @@ class Named:
 
 #: [tople2020, Table 1]
 NETWORKS = {
-    "child": Named("Child", "XrayReport", 20, 25, 230, "Spiegelhalter and Cowell 1992"),
-    "alarm": Named("Alarm", "BP", 37, 46, 509, "Beinlich, Suermondt, Chavez and Cooper 1989"),
-    "sachs": Named("Sachs", "Akt", 11, 17, 178, "Sachs, Perez, Pe'er, Lauffenburger and Nolan 2005"),
-    "water": Named("Water", "CKNI_12_45", 32, 66, 10_083, "Jensen, Kjaerulff, Olesen and Pedersen 1989"),
+    "child": NetworkDescription("Child", "XrayReport", 20, 25, 230, "Spiegelhalter and Cowell 1992"),
+    "alarm": NetworkDescription("Alarm", "BP", 37, 46, 509, "Beinlich, Suermondt, Chavez and Cooper 1989"),
+    "sachs": NetworkDescription("Sachs", "Akt", 11, 17, 178, "Sachs, Perez, Pe'er, Lauffenburger and Nolan 2005"),
+    "water": NetworkDescription("Water", "CKNI_12_45", 32, 66, 10_083, "Jensen, Kjaerulff, Olesen and Pedersen 1989"),
 }
 
 
@@ -50,17 +50,17 @@ def load_network(name: str) -> Network:
     """
     key = str(name).lower()
     if key not in NETWORKS:
-        raise InputError(f"there is no network {name!r}: choose {', '.join(NETWORKS)}, or name a BIF file")
+        raise InputError(f"unknown network {name!r}: choose {', '.join(NETWORKS)}, or name a BIF file")
     network = read_bif(_bundled(key) or _fetched(key))
     known = NETWORKS[key]
     found = len(network.names), network.arcs, network.free_parameters
     if found != (known.nodes, known.arcs, known.parameters):
-        raise InputError(f"the file for {known.title} holds another network: delete it, so that it is fetched again")
+        raise InputError(f"the file of network {known.title!r} holds another network: delete it to download it again")
     return network
 
 
 def _bundled(key: str) -> Path | None:
-    """The file within pgmpy, found without importing it, which takes seconds."""
+    """Return the file within pgmpy without importing pgmpy, which takes seconds."""
     spec = find_spec("pgmpy")
     if spec is None or spec.origin is None:
         return None
@@ -69,7 +69,7 @@ def _bundled(key: str) -> Path | None:
 
 
 def _fetched(key: str) -> Path:
-    """The file in the mirror or the cache, or downloaded. Copies differ in the order of rows, so there is no digest."""
+    """Return the file from the mirror or the cache, or download it. Copies differ in row order, so there is no digest."""
     from leakscope.data.datasets import store
     from leakscope.data.datasets.dataset import Description, File
 

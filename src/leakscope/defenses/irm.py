@@ -1,6 +1,6 @@
 r"""Invariant risk minimisation: replace the model by a network trained to predict equally well in all environments.
 
-An environment is the origin of a record: a hospital, a year. The network is that of `leakscope.causal.IRM`, which minimises the
+An environment is the origin of a record: a hospital, a year. The network is that of `leakscope.causal.IRMLearner`, which minimises the
 mean over environments of
 
 .. math:: R_e(1) + \lambda\, R_e'(1)^2,
@@ -41,7 +41,7 @@ from leakscope.models.model import Model
 from leakscope.models.target import Target
 
 FEWEST = 20  # records of each class in an environment: a random half has none of them with probability 1e-6
-DEFAULT = invariant.IRM(anneal=100, steps=500, rate=0.03, widths=(16,))
+DEFAULT = invariant.IRMLearner(anneal=100, steps=500, rate=0.03, widths=(16,))
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class IRM(Tunable):
 
     penalties: Any = (10.0, 1000.0)
     environment: Column | None = None
-    network: invariant.IRM = DEFAULT
+    network: invariant.IRMLearner = DEFAULT
 
     name: ClassVar[str] = "irm"
     knob: ClassVar[str] = "penalty"
@@ -200,7 +200,7 @@ class ScaledEncoding:
 
 @dataclass(frozen=True, eq=False)
 class _NetworkFit:
-    network: invariant.IRM
+    network: invariant.IRMLearner
     environments: Environments
     table: ScaledEncoding
     classes: NDArray[Any]
@@ -216,5 +216,5 @@ class _NetworkFit:
         return Model(self.network.name, "classification", self.classes, True, predict)
 
 
-def _answer(network: invariant.IRM, trained: invariant.InvariantModel, table: ScaledEncoding, X: Any) -> Floats:
+def _answer(network: invariant.IRMLearner, trained: invariant.InvariantModel, table: ScaledEncoding, X: Any) -> Floats:
     return network.probabilities(trained, table(X))

@@ -274,7 +274,7 @@ def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -
 
 def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
     """Train the pairs of models of one draw, and try everything on them."""
-    from leakscope.causal.membership import Pair, try_blind, try_membership
+    from leakscope.causal.membership import ModelPair, try_blind, try_membership
 
     world = draw_world(plan.network, plan.size, plan.laws, draw, seed)
     base = (seed, plan.network, plan.size, draw)
@@ -289,7 +289,7 @@ def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
     for kind in plan.kinds(world, effort):
         models = _trained(kind, world, base)
         answer.accuracy.update(_accuracies(kind.name, models, world))
-        pair = Pair((models[0], models[1]), world.samples)
+        pair = ModelPair((models[0], models[1]), world.samples)
         for trial in plan.trials.get(kind.name, ()):
             (tried,) = try_membership(
                 pair, world.outsiders[trial.law], [effort.attack(trial.attack)], known=world.known(trial),

@@ -44,8 +44,8 @@ import numpy as np
 from leakscope.attacks import confidence_network, learned
 from leakscope.attacks.protocol import Attack
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
-from leakscope.causal.irm import IRM, InvariantModel
-from leakscope.causal.membership import Pair, try_membership
+from leakscope.causal.irm import InvariantModel, IRMLearner
+from leakscope.causal.membership import ModelPair, try_membership
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -63,7 +63,7 @@ TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.2 and Table 3",
     "statement": "The attack on the invariant model (IRM) is close to a random guess; on the associational one (ERM) it has 66 %.",
-    "numbers": "train / test / attack accuracy: IRM 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
+    "numbers": "train / test / attack accuracy: IRMLearner 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
 }
 LEGEND = (
     "percent; against P*: images of the test environment, P: fresh images of the training environments; blind: without a model; "
@@ -110,8 +110,8 @@ def run(
     """Train two models of each kind in every draw, and attack them."""
     check_count("draws", draws, 2)
     images, digits = load_digits()
-    learners = {name: IRM(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
-    blind = IRM(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
+    learners = {name: IRMLearner(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
+    blind = IRMLearner(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
     attacks, seed = _attacks(attack_steps), work.seed
     names = (*KINDS, "blind")
 
@@ -179,12 +179,12 @@ def _deal(images: Any, digits: Any, size: int, outsiders: int, rng: np.random.Ge
     return Dealt(dealt[:2], (dealt[2:4], dealt[4:6]), dealt[6], dealt[7:])
 
 
-def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
+def _measure(learner: IRMLearner, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
     """Train two models that share all but their members, and attack each with the other as control."""
     training = [[_joined(parts) for parts in zip(dealt.shared, members, strict=True)] for members in dealt.own]
     fitted = [learner.fit(seen, rng) for seen in training]
     samples = [_records(members) for members in dealt.own]
-    pair = Pair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
+    pair = ModelPair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
     told: dict[Key, tuple[float, ...]] = {}
     for law, others in _outsiders(dealt).items():
         seeds = np.random.SeedSequence(int(rng.integers(2**63)))
@@ -195,7 +195,7 @@ def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.
     return Answer(tuple(_accuracy(learner, fitted, side) for side in sides), told)
 
 
-def _accuracy(learner: IRM, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
+def _accuracy(learner: IRMLearner, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
     return float(np.mean([learner.accuracy(model, *side).value for model, side in zip(fitted, sides, strict=True)]))
 
 
@@ -203,13 +203,13 @@ def _outsiders(dealt: Dealt) -> dict[str, Records]:
     return dict(zip(LAWS, (_records([dealt.test]), _records(dealt.fresh)), strict=True))
 
 
-def _model(learner: IRM, fitted: InvariantModel) -> Model:
+def _model(learner: IRMLearner, fitted: InvariantModel) -> Model:
     return function_model(
         partial(learner.probabilities, fitted), "classification", fitted.classes, "probabilities", one_thread=True
     )
 
 
-def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
+def _tell_apart(network: IRMLearner, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
     """Accuracy of a network that tells members from outsiders by the image, and by the label where the attack has it."""
     members = _records([*dealt.own[0], *dealt.own[1]])
     told: dict[Key, tuple[float, ...]] = {}
@@ -219,7 +219,7 @@ def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: 
     return Answer((), told)
 
 
-def _blind(network: IRM, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
+def _blind(network: IRMLearner, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
     judged = min(len(members), len(others)) // 2 * 2
     sides = [side.take(rng.permutation(len(side))[:judged]) for side in (members, others)]
     X = np.concatenate([side.X for side in sides])

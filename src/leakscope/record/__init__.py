@@ -1,1 +1,1 @@
-"""Results in files: storage, schema, migration, and the gate that pipelines obey."""
+"""Results in files: storage, schema, migration, and the gate for pipelines."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leakscope.causal.encoding import one_hot
-from leakscope.causal.membership import Pair
+from leakscope.causal.membership import ModelPair
 from leakscope.core import intervals
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
@@ -55,7 +55,7 @@ def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
 
 
 def measure_attributes(
-    problem: Problem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
+    problem: Problem, trained: Mapping[str, ModelPair], sensitive: Sequence[str], seed: int, confidence: float
 ) -> tuple[Attribute, ...]:
     """What the outputs of each kind of model add to inferring sensitive columns [tople2020, Def. 8], of records of P.
 
