@@ -1,7 +1,7 @@
 r"""Tests of a claim of differential privacy with the scores and figures of an audit.
 
 **What refutes a claim.** Only the one-run bound (`epsilon.epsilon_from_pairs`) does: a lower bound on ε above the claimed ε, at
-the claimed δ. It holds if a random split decided which records are members, whatever else the training does.
+the claimed δ. It holds for any training if a random split decided which records are members.
 
 **What the reported figures say.** If training is (ε, δ)-private for swaps, every attack has
 
@@ -248,14 +248,7 @@ def _largest_bound(
         return None, ""
     check_share("confidence", confidence)
     if delta >= 1:
-        nothing = Estimate(
-            0.0,
-            0.0,
-            math.inf,
-            confidence,
-            "lower bound",
-            method="the claim for swaps has a delta of 1 or more and allows every outcome",
-        )
+        nothing = Estimate(0.0, 0.0, math.inf, confidence, "lower bound", method="delta is 1 or more for swaps")
         return nothing, pairs[0].attack
     each = 1 - (1 - confidence) / len(pairs)
     found = [epsilon_from_pairs(one.inside, one.outside, delta, each, one.half, curve) for one in pairs]

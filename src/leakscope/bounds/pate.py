@@ -139,9 +139,7 @@ def pate(
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(
-            f"learner {made.name!r} is a regression model: pass a classifier, because teachers vote for classes"
-        )
+        raise InputError(f"learner {made.name!r} is a regression model: pass a classifier")
     labels = read_labels(y, "the data")
     ready, records, codes, asked = _prepare(made, X, labels, queries)
     check_count("teachers", teachers, least=2, most=len(codes))
@@ -191,9 +189,7 @@ def student(learner: Any, queries: Any, labels: Any, *, seed: int = 0) -> Model:
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(
-            f"learner {made.name!r} is a regression model: pass a classifier, because a student learns classes"
-        )
+        raise InputError(f"learner {made.name!r} is a regression model: pass a classifier")
     check_seed(seed)
     features, said = read_features(queries, "the queries"), read_labels(labels, "the queries")
     classes, first = np.unique(said, return_index=True)

@@ -86,9 +86,7 @@ def parse_bif(text: str, name: str = "network") -> Network:
         if child in tables:
             raise InputError(f"the BIF text has two tables for {child!r}: keep one")
         if unknown := [variable for variable in (child, *given) if variable not in levels]:
-            raise InputError(
-                f"the BIF text has a table with {list_names(unknown)}, which is not a variable: declare it"
-            )
+            raise InputError(f"the BIF text has a table with {list_names(unknown)}: declare the variable")
         parents[child] = given
         tables[child] = _table(match["body"], child, given, levels)
     if missing := [variable for variable in levels if variable not in tables]:
@@ -102,9 +100,7 @@ def _levels(text: str) -> dict[str, tuple[str, ...]]:
         variable = match["plain"] or match["quoted"]
         found = tuple(_unquoted(level) for level in match["levels"].split(","))
         if len(found) != int(match["count"]):
-            raise InputError(
-                f"variable {variable!r} declares {match['count']} levels and lists {len(found)}: correct the file"
-            )
+            raise InputError(f"variable {variable!r} declares {match['count']} levels and lists {len(found)}")
         if variable in levels:
             raise InputError(f"the BIF text declares variable {variable!r} twice: keep one")
         levels[variable] = found

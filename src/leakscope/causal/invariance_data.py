@@ -21,7 +21,7 @@ from leakscope.data.records import bad_values, list_names, plain, read_features,
 Column = int | str
 
 FEWEST_RECORDS = 20  # in an environment
-NUMBER_LEVELS = 20  # whole numbers of at most so many values are levels
+NUMBER_LEVELS = 20  # largest number of values of whole numbers that are levels
 MOST_LEVELS = 50  # a column of more levels is refused as a candidate
 
 

@@ -158,9 +158,7 @@ class Network:
                 raise InputError(f"variable {name!r} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}")
         for name, parents in self.parents.items():
             if unknown := [parent for parent in parents if parent not in self.levels]:
-                raise InputError(
-                    f"variable {name!r} has the unknown parent {list_names(unknown)}: add it to {self.name!r}"
-                )
+                raise InputError(f"variable {name!r} has the unknown parent {list_names(unknown)}: add its levels")
             if len(set(parents)) < len(parents):
                 raise InputError(f"variable {name!r} has a parent twice: name each of {list_names(parents)} once")
         topological_order(self.parents)
@@ -181,9 +179,7 @@ class Network:
         sums = table.sum(axis=1)
         if (worst := np.abs(sums - 1)).max() > ROUNDED:
             row = int(worst.argmax())
-            raise InputError(
-                f"row {row + 1} of the table of {name!r} sums to {sums[row]:.6g}, not 1: correct the table"
-            )
+            raise InputError(f"row {row + 1} of the table of {name!r} sums to {sums[row]:.6g}, not 1: correct it")
         # Rows that were normalised before keep every bit.
         return np.where(worst[:, None] > ROUNDING, table / sums[:, None], table)
 

@@ -106,9 +106,8 @@ class _PenalisedFit:
         outputs = cast(LinearOutputs, self.empty.predict)
         plain = Logistic(self.l2) if outputs.classification else Ridge(self.l2)
         encoded = outputs.encoding(X)
-        rows = np.hstack(
-            [encoded, np.ones((len(encoded), 1))]
-        )  # not `prepare`, because a small set may hold one class only
+        # `prepare` would reject a small set with one class only.
+        rows = np.hstack([encoded, np.ones((len(encoded), 1))])
         theta = LeakagePenalised(plain, self.weight).fit(rows, y - self.centre if self.centre else y, rng)
         trained = replace(outputs, coefficients=theta[:-1, None], intercept=theta[-1:] + self.centre)
         return replace(self.empty, predict=trained)

@@ -99,9 +99,7 @@ class MoreData:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{WHERE} has labels that are not numbers: pass numbers for a regression") from cause(
-                error
-            )
+            raise InputError(f"{WHERE} has labels that are not numbers: pass numbers") from cause(error)
         X = _same_form(target.members.X, X)
         judged = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
         other = ~np.isin(row_hashes(X), judged)
@@ -113,9 +111,7 @@ def _same_form(members: Any, X: Any) -> Any:
         raise InputError(f"the training set and {WHERE} must both be DataFrames, or neither")
     if not isinstance(members, pd.DataFrame):
         if members.shape[1:] != X.shape[1:]:
-            raise InputError(
-                f"{WHERE} has records of shape {X.shape[1:]}, the training set of {members.shape[1:]}: use one shape"
-            )
+            raise InputError(f"{WHERE} has shape {X.shape[1:]}, the training set {members.shape[1:]}: use one shape")
         return X
     X = pick_columns(X, tuple(members.columns))
     # Categorical columns keep their type only if both tables have the same categories.

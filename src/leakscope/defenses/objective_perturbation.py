@@ -129,9 +129,7 @@ class ObjectivePerturbation(Tunable):
         paper = "Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9" if delta == 0 else "Kifer, Smith and Thakurta 2012"
         proof = f"after {paper}; the proof is in leakscope.defenses.objective_perturbation"
         guarantee = Guarantee(fit.epsilon, delta, rests_on="; ".join([*rests_on, EXACT]), source=proof)
-        return Defended(
-            make_learner("logistic regression with objective perturbation", fit), guarantee=guarantee, notes=raised
-        )
+        return Defended(make_learner("perturbed logistic regression", fit), guarantee=guarantee, notes=raised)
 
 
 def noise_for(n: int, epsilon: float, delta: float, l2: float) -> tuple[float, float]:
@@ -167,6 +165,4 @@ class _TiltedFit:
         l2, scale = noise_for(len(y), self.epsilon, self.delta, self.weight(len(y)))
         shape = (table.shape[1], 1)
         unit = rng.standard_normal(shape) if self.delta else spherical_laplace(shape, rng)
-        return self.rows.model(
-            "logistic regression with objective perturbation", minimum(table, y, 1, l2, scale * unit)
-        )
+        return self.rows.model("perturbed logistic regression", minimum(table, y, 1, l2, scale * unit))

@@ -100,9 +100,7 @@ class PATE(Tunable):
             return NO_LEARNER
         if len(target.members) < 2 * self.teachers:
             most = len(target.members) // 2
-            return (
-                f"{len(target.members)} training records are too few for {self.teachers} teachers: pass at most {most}"
-            )
+            return f"{self.teachers} teachers are too many for {len(target.members)} records: pass at most {most}"
         if self.public is None:
             return "it needs public records for the teachers to label: pass public= (--public public.csv)"
         try:
@@ -200,9 +198,7 @@ def _read_public(public: Any, X: Any) -> Any:
             raise InputError(f"public= lacks the columns {list_names(lacking)}: add them")
         table = table[list(X.columns)]
     elif table.shape[1:] != X.shape[1:]:
-        raise InputError(
-            f"public= has records of shape {table.shape[1:]}, the training set of {X.shape[1:]}: use one shape"
-        )
+        raise InputError(f"public= has shape {table.shape[1:]}, the training set {X.shape[1:]}: use one shape")
     if not len(table):
         raise InputError("public= is empty: pass records without labels (--public public.csv)")
     return table

@@ -224,9 +224,7 @@ class OutcomeCondition:
         subject, form, shown = *_split(text), name(text)
         found = _OUTCOME.fullmatch(form)
         if found is None:
-            raise InputError(
-                f"cannot read the condition “{shown}”: write for example “verdict = leaks” or “leak = yes”"
-            )
+            raise InputError(f"cannot read the condition “{shown}”: write for example “verdict = leaks”")
         code, word, sign = found["code"], found["word"].strip(), "!=" if found["sign"] == "!=" else "="
         if code == "verdict":
             if (known := VERDICTS.get(word.replace("_", " "))) is None:

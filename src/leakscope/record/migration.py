@@ -63,9 +63,7 @@ def _records(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
         with (folder / "records.csv").open(encoding="utf-8") as file:
             names = [column.strip('"') for column in file.readline().strip().split(",")]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{folder / 'records.csv'} cannot be read: restore it, because the audit needs it") from cause(
-            error
-        )
+        raise InputError(f"{folder / 'records.csv'} cannot be read: restore it") from cause(error)
     types = {"id": kind, "rank": "int64"} | dict.fromkeys(_NUMBERS, "float64")
     return {"sha256": document.pop("records_sha256", ""), "columns": {one: types.get(one, "text") for one in names}}
 

@@ -1,4 +1,4 @@
-"""What to do after an audit: the three most useful steps, those that a measurement supports first."""
+"""Next steps after an audit for its document: the three most useful, those that a measurement supports first."""
 
 from __future__ import annotations
 
