@@ -125,7 +125,7 @@ def test_an_audit_that_cannot_tell_fails_by_default(capsys, tmp_path):
 
 AUDIT_REFUSES = {
     "a condition that cannot be read": (["--fail-if", "auc"], "cannot read"),
-    "a rate that not measured": (["--fail-if", "tpr_at_fpr[0.3] > 0"], "isn't measured"),
+    "a rate that is not measured": (["--fail-if", "tpr_at_fpr[0.3] > 0"], "not measured"),
     "a release that isn't named": (["--releases", "labels", "--fail-if", "probabilities: auc > 1"], "use labels"),
     "a release that isn't one": (["--fail-if", "weights: auc > 1"], "use labels, probabilities"),
     "junit without a gate": (["--junit", "gate.xml"], "--junit goes with a gate"),

@@ -202,9 +202,7 @@ def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[
         if known is not None:
             slope = min(-0.1, (height - known[1]) / (place - known[0]))
         known = (place, height)
-        place += min(
-            1.0, max(-0.5, (aim - height) / slope)
-        )  # small steps down, because accounting is slow for little noise
+        place += min(1.0, max(-0.5, (aim - height) / slope))  # small steps down: accounting is slow for little noise
     raise InputError(
         f"no noise found for epsilon={epsilon:g} and delta={delta:g} over {steps} steps: reduce epochs, or use a delta near 1e-5"
     )
