@@ -1,4 +1,4 @@
-"""A demonstration: an audit of extremely randomised trees on the breast-cancer data of scikit-learn."""
+"""Demonstration: audit extremely randomised trees on scikit-learn's breast-cancer data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscope.studies.audit import audit
 
 
 def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[Audit, str]:
-    """Train, save model and data, audit, save the audit; returns it with the command that repeats it."""
+    """Train, save model and data, audit, and save the audit; return it with the command that reproduces it."""
     import skops.io
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import ExtraTreesClassifier
@@ -43,7 +43,7 @@ def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[
 
 
 def _command(folder: Path, seed: int) -> str:
-    """The command line that repeats the audit; skops asks to name the types that it doesn't know to be safe."""
+    """Return the command that reproduces the audit; skops requires the names of types that it does not trust."""
     import skops.io
 
     trust = skops.io.get_untrusted_types(file=folder / "model.skops")

@@ -1,4 +1,4 @@
-"""Check of an installation: the whole path on models whose leakage is known in closed form."""
+"""Self-check of an installation: audits of toys whose leakage is known in closed form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leakscope.studies.audit import audit
 from leakscope.studies.leakage import membership_leakage
 from leakscope.toys import TOYS, Toy, population_mean
 
-#: Some twenty intervals are compared with the truth: at this confidence one in five hundred runs would fail by chance.
+#: About twenty intervals are compared with true values: at this confidence, one run in 500 fails by chance.
 CONFIDENCE = 0.9999
 #: Enough records for the verdict ``not_detected`` at that confidence.
 RECORDS = 5000
@@ -42,7 +42,7 @@ class Check:
 
 
 def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
-    """Audit every toy, measure the leakage of a mean and of explanations, and compare with the true values."""
+    """Audit every toy, measure the leakage of a mean and of explanations, and compare them with the true values."""
     checks = []
     for done, make in enumerate(TOYS, start=1):
         toy = make(RECORDS, seed=seed)
@@ -61,14 +61,14 @@ def compare(toy: Toy, result: Audit) -> list[Check]:
         for key, truth in truths.items():
             measured = getattr(risks[key], figure)
             what = f"{figure} of {key[1]} on {key[0]}"
-            # The interval's ends may differ from a truth at the edge of what is possible by rounding.
+            # If the true value is an extreme of its range, an end of the interval may differ from it by rounding.
             passed = measured.low - 1e-12 <= truth <= measured.high + 1e-12
             checks.append(Check(toy.name, what, f"{truth:.4f}", str(measured), passed))
     return [*checks, *_controls(toy, result)]
 
 
 def _leakage(seed: int) -> list[Check]:
-    """Leakage of the parameters of a model that is a mean; what it must be follows from the population."""
+    """Compare the leakage of a model that is a mean with its true value."""
     world = population_mean(seed=seed)
     found = membership_leakage(
         Ridge(intercept=False), world.X, world.y, world.size, records=100, draws=500, seed=seed, confidence=CONFIDENCE
@@ -83,10 +83,10 @@ def _leakage(seed: int) -> list[Check]:
 
 
 def _explanations() -> list[Check]:
-    """Leave-one-out models of a world where they are known, and a world all of whose records can be revealed."""
-    # Four records at each of two places: without one, two of the three left at its place are 0 and one is 1.
+    """Check leave-one-out models with a known solution, and data all of whose records explanations reveal."""
+    # Four records at each of two points: without one, two of the other three at its point are 0 and one is 1.
     X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 0, 1, 1, 1])
-    loo = leave_one_out(X, y, l2=1e-9)  # hardly penalised: each model gives the share of 1 at each place
+    loo = leave_one_out(X, y, l2=1e-9)  # nearly unpenalised: each model predicts the share of 1 at each point
     odds = float(loo.intercept[0])
     found = tangents(RECORDS)
     oracle = Oracle.of(found.models, found.points[:, None], np.zeros(RECORDS, int), RecordExplanation(k=1))
@@ -98,7 +98,7 @@ def _explanations() -> list[Check]:
 
 
 def _controls(toy: Toy, result: Audit) -> list[Check]:
-    """One line for each kind of control: the attack that is farthest from chance."""
+    """Return one line per kind of control: the attack that is farthest from chance."""
     checks = []
     for kind in dict.fromkeys(risk.control.kind for risk in result.risks) | {"permuted": None}:
         controls = [risk.permuted if kind == "permuted" else risk.control for risk in result.risks]

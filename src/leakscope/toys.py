@@ -1,15 +1,15 @@
-r"""Worlds whose leakage is known in closed form: tests, docs and ``leakscope selfcheck`` use them.
+r"""Toy models and data with leakage known in closed form, for tests, docs and ``leakscope selfcheck``.
 
 =================== ===================================================================================================
-constant            one answer for everybody: AUC 1/2, nothing leaks
-lookup              remembers its training records and nothing else: AUC 1; retrained without them it knows nobody
-randomized response answers confidently for members, and with probability :math:`1/(1+e^\varepsilon)` the other way
-                    round: AUC :math:`\tfrac12 + \tfrac12\tanh(\varepsilon/2)`, advantage :math:`\tanh(\varepsilon/2)`
+constant            the same output for every record: AUC 1/2, no leakage
+lookup              memorises its training records: AUC 1; retrained on others it does not recognise them
+randomized response confident outputs for members, and with probability :math:`1/(1+e^\varepsilon)` for non-members
+                    instead: AUC :math:`\tfrac12 + \tfrac12\tanh(\varepsilon/2)`, advantage :math:`\tanh(\varepsilon/2)`
 gaussian mean       predicts the mean of the :math:`n` training values of a cell; errors have variance
-                    :math:`\sigma^2(1 - 1/n)` for members and :math:`\sigma^2(1 + 1/n)` for others, so that with
+                    :math:`\sigma^2(1 - 1/n)` for members and :math:`\sigma^2(1 + 1/n)` for non-members, so that with
                     :math:`r^2 = (n+1)/(n-1)` the AUC is :math:`\tfrac2\pi\arctan r` (Yeom et al. 2018, Theorem 3)
-population mean     the model is the mean of :math:`n` of :math:`N` numbers: `population_mean` gives its leakage
-never trained       a good model of the same people that saw none of the "members": AUC 1/2
+population mean     the model is the mean of :math:`n` of :math:`N` numbers: `population_mean` returns its leakage
+never trained       an accurate model that was not trained on the "members": AUC 1/2
 =================== ===================================================================================================
 """
 
@@ -31,7 +31,7 @@ Pair = tuple[NDArray[Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Toy:
-    """A model with its members and non-members, and what an audit of it must find.
+    """A model with its members and non-members, and the true values of an audit.
 
     ``auc`` and ``advantage`` map (release, attack) to the true value; ``verdict`` is the kind of verdict.
     """
@@ -52,7 +52,7 @@ LABELS = ("labels", "bounded loss")
 
 
 def constant_model(classes: int = 2) -> Model:
-    """Gives every record the same probabilities.
+    """Return a model that predicts the same probabilities for every record.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def constant_model(classes: int = 2) -> Model:
 
 
 def lookup_model(X: NDArray[Any], y: NDArray[Any], sure: float = 1.0, unsure: float = 0.5) -> Model:
-    """Puts probability ``sure`` on the label of each record in X, and ``unsure`` on class 1 for any other record.
+    """Return a model with probability ``sure`` for the label of each record in X, and ``unsure`` for class 1 of others.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _rows(X: NDArray[Any]) -> Floats:
 
 
 def _people(n: int, rng: np.random.Generator) -> tuple[Pair, Pair]:
-    """Two sets of n records of the same kind: three numbers and a fair bit that they say nothing of."""
+    """Draw two sets of n records from one distribution: three numbers and an independent fair bit."""
     X, y = rng.normal(size=(2 * n, 3)), rng.integers(0, 2, 2 * n)
     return (X[:n], y[:n]), (X[n:], y[n:])
 
@@ -104,7 +104,7 @@ def constant(n: int = 2000, seed: int = 0) -> Toy:
 
 def lookup(n: int = 2000, seed: int = 0) -> Toy:
     train, holdout = _people(n, np.random.default_rng(seed))
-    # Right for every member, and for half of the others; a loss of 0 against ln 2; a likelihood of 1 against 1/2.
+    # Correct for every member and for half of the non-members; loss 0 against ln 2; likelihood 1 against 1/2.
     auc = {THRESHOLD: 1.0, BOUNDED: 1.0, LABELS: 0.75}
     advantage = {THRESHOLD: 1.0, BOUNDED: 0.5, LABELS: 0.5}
     return Toy(
@@ -119,7 +119,7 @@ def randomized_response(n: int = 2000, epsilon: float = 1.0, seed: int = 0) -> T
     X, y = np.concatenate([train[0], holdout[0]]), np.concatenate([train[1], holdout[1]])
     flip = rng.random(2 * n) < 1 / (1 + math.exp(epsilon))
     says_member = np.repeat([True, False], n) ^ flip
-    # Everybody gets a right answer: a confident one whoever is called a member, a hesitant one whoever is not.
+    # Every prediction is correct: with high confidence for records reported as members, with low confidence otherwise.
     sure = lookup_model(X[says_member], y[says_member], sure=0.9)
     unsure = lookup_model(X[~says_member], y[~says_member], sure=0.6)
 
@@ -135,7 +135,7 @@ def randomized_response(n: int = 2000, epsilon: float = 1.0, seed: int = 0) -> T
 
 
 def gaussian_mean(cells: int = 2000, size: int = 2, seed: int = 0) -> Toy:
-    """One member and one non-member per cell, so that the records are independent; ``size`` values make each mean."""
+    """Return one member and one non-member per cell, so that records are independent; each mean is of ``size`` values."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(cells, size))
     means = values.mean(axis=1)
@@ -150,7 +150,7 @@ def gaussian_mean(cells: int = 2000, size: int = 2, seed: int = 0) -> Toy:
         {threshold: auc, likelihood: auc},
         {
             likelihood: math.erf(ratio * u) - math.erf(u),
-            # P(error² <= σ_S²) for members minus the same for the others.
+            # P(error² <= σ_S²) for members minus the same for non-members.
             threshold: math.erf(1 / math.sqrt(2)) - math.erf(1 / (ratio * math.sqrt(2))),
         },
     )  # fmt: skip
@@ -158,7 +158,7 @@ def gaussian_mean(cells: int = 2000, size: int = 2, seed: int = 0) -> Toy:
 
 @dataclass(frozen=True)
 class Population:
-    """Numbers of which a model takes the mean of ``size``, and the divergence of its two laws for each, in nats."""
+    """Numbers of which a model is the mean of ``size``, and for each the divergence of its two distributions, in nats."""
 
     X: Floats
     y: Floats
@@ -167,12 +167,12 @@ class Population:
 
 
 def population_mean(records: int = 300, size: int = 40, seed: int = 0) -> Population:
-    r"""The mean of n out of N numbers, drawn without replacement: parameters whose leakage is known.
+    r"""Return the leakage of the mean of n out of N numbers, drawn without replacement.
 
     With :math:`\mu` the mean and :math:`S^2` the variance (divisor :math:`N-2`) of all numbers but :math:`y_i`, the mean of
     n numbers has mean :math:`\mu + (y_i-\mu)/n` and variance :math:`\tfrac{n-1}{n^2}S^2(1-\tfrac{n-1}{N-1})` with
-    :math:`y_i`, and mean :math:`\mu` and variance :math:`\tfrac1nS^2(1-\tfrac n{N-1})` without it; both laws are nearly
-    Gaussian.
+    :math:`y_i`, and mean :math:`\mu` and variance :math:`\tfrac1nS^2(1-\tfrac n{N-1})` without it; both distributions are
+    nearly Gaussian.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def population_mean(records: int = 300, size: int = 40, seed: int = 0) -> Popula
 
 
 def never_trained(n: int = 2000, seed: int = 0) -> Toy:
-    """The best model of the people there is, which saw none of them."""
+    """Return the optimal model, which was not trained on any of the records."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(2 * n, 1))
     sure = 1 / (1 + np.exp(-2 * X[:, 0]))

@@ -108,7 +108,7 @@ def test_a_mechanism_is_run_on_both_data_sets():
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        (lambda: epsilon_lower_bound([1.0], [1.0, 2.0]), "epsilon"),
+        (lambda: epsilon_lower_bound([1.0], [1.0, 2.0]), "inside"),
         (lambda: epsilon_lower_bound(["a"], [1.0]), "inside"),
         (lambda: epsilon_lower_bound([1.0, 2.0], [1.0, np.nan]), "outside"),
         (lambda: epsilon_lower_bound([[1.0], [2.0]], [1.0, 2.0]), "inside"),

@@ -14,7 +14,7 @@ from leakscope.attacks import bounded_loss, learned, likelihood_ratio, loss_thre
 from leakscope.attacks.protocol import Attack, Guesses
 from leakscope.causal import draw, load_network, redraw
 from leakscope.causal.kinds import TableKind
-from leakscope.causal.membership import Pair, try_blind, try_membership
+from leakscope.causal.membership import ModelPair, try_blind, try_membership
 from leakscope.core.errors import InputError
 from leakscope.data.records import Records
 from leakscope.models.model import Model
@@ -40,7 +40,7 @@ def model_of(confidence):
 
 
 def pair_of(first, second, samples):
-    return Pair((model_of(first), model_of(second)), samples)
+    return ModelPair((model_of(first), model_of(second)), samples)
 
 
 def memoriser(sample, share, base=0.5):
@@ -281,7 +281,9 @@ def test_rules_that_turn_on_a_hair_are_in_the_interval():
         unseen, members = ([records(network, [world, part, number]) for number in (0, 1)] for part in (0, 1))
         models = kind.train(unseen, np.array(network.levels["Akt"]), np.random.SeedSequence(world))
         shifted = records(redraw(network, ["Akt"], np.random.SeedSequence([world, 2])), [world, 3])
-        found = try_membership(Pair((models[0], models[1]), (members[0], members[1])), shifted, attacks, seed=world)
+        found = try_membership(
+            ModelPair((models[0], models[1]), (members[0], members[1])), shifted, attacks, seed=world
+        )
         off += sum(not one.excess_accuracy.low <= 0 <= one.excess_accuracy.high for one in found)
     # Twice 100 intervals, those of a world taken to depend on each other: 4 deviations above the nominal 5 %.
     assert off <= 2 * (5 + 4 * np.sqrt(worlds * 0.05 * 0.95))

@@ -113,7 +113,7 @@ def shifted_tables(seed=0, sizes=(40, 60)):
 @pytest.mark.parametrize("penalty", [0.0, 100.0])
 def test_training_is_that_of_a_literal_loop(penalty):
     tables = shifted_tables()
-    learner = IRM(penalty=penalty, anneal=20, steps=60, batch=1000, rate=0.01, widths=(6, 4), l2=0.01)
+    learner = IRMLearner(penalty=penalty, anneal=20, steps=60, batch=1000, rate=0.01, widths=(6, 4), l2=0.01)
     model = learner.fit(tables, np.random.default_rng(5))
     ours = learner.outputs(model, np.concatenate([X for X, _ in tables]))
     theirs = literal_training(learner, tables, np.random.default_rng(5))
@@ -125,7 +125,7 @@ def test_training_is_that_of_a_literal_loop(penalty):
 def test_without_a_penalty_environments_of_one_size_are_pooled():
     tables = shifted_tables(sizes=(50, 50))
     pooled = [tuple(np.concatenate(parts) for parts in zip(*tables, strict=True))]
-    learner = IRM(penalty=0.0, steps=40, batch=1000, rate=0.01, widths=(5,))
+    learner = IRMLearner(penalty=0.0, steps=40, batch=1000, rate=0.01, widths=(5,))
     apart, together = (learner.fit(given, np.random.default_rng(1)) for given in (tables, pooled))
     X = pooled[0][0]
     np.testing.assert_allclose(learner.outputs(apart, X), learner.outputs(together, X), atol=1e-3)
@@ -167,7 +167,7 @@ def test_two_bits_end_at_the_shape_alone():
 
 @pytest.mark.parametrize("penalty", [0.0, 10.0])
 def test_training_ends_at_the_least_objective(penalty):
-    learner = IRM(penalty=penalty, anneal=0, steps=600, batch=1000, rate=0.02, widths=(), l2=0.0)
+    learner = IRMLearner(penalty=penalty, anneal=0, steps=600, batch=1000, rate=0.02, widths=(), l2=0.0)
     model = learner.fit(TWO_BITS, np.random.default_rng(0))
     # Adam goes in steps of 0.02 and less: it is nearer to the end than one of them
     np.testing.assert_allclose(model.layers[0][0][:, 0], two_bit_solution(penalty), atol=0.02)
@@ -176,7 +176,7 @@ def test_training_ends_at_the_least_objective(penalty):
 def test_the_same_seed_gives_the_same_model_and_nothing_is_edited():
     tables = shifted_tables(sizes=(200, 300))
     before = [(X.copy(), y.copy()) for X, y in tables]
-    learner = IRM(steps=30, batch=64, anneal=10, widths=(8,))
+    learner = IRMLearner(steps=30, batch=64, anneal=10, widths=(8,))
     first, same, other = (learner.fit(tables, np.random.default_rng(seed)) for seed in (0, 0, 1))
     for ours, again in zip(first.layers, same.layers, strict=True):
         assert all(np.array_equal(*parts) for parts in zip(ours, again, strict=True))
@@ -193,7 +193,7 @@ def test_mini_batches_go_for_the_same_objective():
     X = np.concatenate([X for X, _ in tables])
     parts, whole = (
         learner.probabilities(learner.fit(tables, np.random.default_rng(0)), X)[:, 1]
-        for learner in (IRM(batch=500, **settings), IRM(batch=4000, **settings))
+        for learner in (IRMLearner(batch=500, **settings), IRMLearner(batch=4000, **settings))
     )
     assert np.abs(parts - whole).mean() < 0.03
     assert np.abs(whole - 0.5).mean() > 0.1
@@ -201,7 +201,7 @@ def test_mini_batches_go_for_the_same_objective():
 
 def test_tables_images_and_named_classes():
     tables = shifted_tables()
-    learner = IRM(steps=5, widths=(3,))
+    learner = IRMLearner(steps=5, widths=(3,))
     plain = learner.fit(tables, np.random.default_rng(0))
     named = learner.fit(
         [(pd.DataFrame(X, columns=["x", "z"]), np.where(y == 1, "yes", "no")) for X, y in tables],
@@ -223,7 +223,7 @@ def test_tables_images_and_named_classes():
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"leakscope\[torch\]"):
-        IRM(steps=2).fit(shifted_tables(), np.random.default_rng(0))
+        IRMLearner(steps=2).fit(shifted_tables(), np.random.default_rng(0))
 
 
 # --- colored digits ---------------------------------------------------------------------------------------------------

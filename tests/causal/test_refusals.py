@@ -10,7 +10,7 @@ from leakscope.causal.climbing import bic, climb, learned_parents, parent_confid
 from leakscope.causal.counting import fit_table, fit_tables
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy
 from leakscope.causal.invariance import invariant_features
-from leakscope.causal.irm import IRM, dummy_gradient
+from leakscope.causal.irm import IRMLearner, dummy_gradient
 from leakscope.causal.named import load_network
 from leakscope.causal.network import Network, topological_order
 from leakscope.causal.sampling import draw, to_codes, to_frame
@@ -204,7 +204,7 @@ FRAME, TURNED = pd.DataFrame(X0, columns=["a", "b"]), pd.DataFrame(X0, columns=[
     ],
 )
 def test_environments_of_invariant_training(given, name):
-    check_refused(lambda: IRM(steps=2).fit(given, np.random.default_rng(0)), name)
+    check_refused(lambda: IRMLearner(steps=2).fit(given, np.random.default_rng(0)), name)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +213,11 @@ def test_environments_of_invariant_training(given, name):
      {"widths": 5}, {"l2": "a"}],
 )  # fmt: skip
 def test_settings_of_invariant_training(setting):
-    check_refused(lambda: IRM(**setting), next(iter(setting)))
+    check_refused(lambda: IRMLearner(**setting), next(iter(setting)))
 
 
 def test_records_of_an_invariant_model_and_training_that_diverges():
-    learner = IRM(penalty=0.0, steps=2)
+    learner = IRMLearner(penalty=0.0, steps=2)
     plain, named_columns = (learner.fit([(X, Y0)], np.random.default_rng(0)) for X in (X0, FRAME))
     for model, X, name in (
         (plain, np.ones((4, 3)), r"\b2\b.*\b3\b"),
@@ -225,7 +225,9 @@ def test_records_of_an_invariant_model_and_training_that_diverges():
         (named_columns, TURNED, "'a'"),
     ):
         check_refused(lambda model=model, X=X: learner.outputs(model, X), name)
-    check_refused(lambda: IRM(penalty=0.0, steps=50, rate=1e30).fit([(X0, Y0)], np.random.default_rng(0)), "rate")
+    check_refused(
+        lambda: IRMLearner(penalty=0.0, steps=50, rate=1e30).fit([(X0, Y0)], np.random.default_rng(0)), "rate"
+    )
 
 
 IMAGES = np.ones((4, 2, 2))

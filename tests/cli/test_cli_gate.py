@@ -124,14 +124,14 @@ def test_an_audit_that_cannot_tell_fails_by_default(capsys, tmp_path):
 
 
 AUDIT_REFUSES = {
-    "a condition that can't be read": (["--fail-if", "auc"], "can't read"),
-    "a rate that isn't measured": (["--fail-if", "tpr_at_fpr[0.3] > 0"], "isn't measured"),
+    "a condition that cannot be read": (["--fail-if", "auc"], "cannot read"),
+    "a rate that is not measured": (["--fail-if", "tpr_at_fpr[0.3] > 0"], "not measured"),
     "a release that isn't named": (["--releases", "labels", "--fail-if", "probabilities: auc > 1"], "use labels"),
     "a release that isn't one": (["--fail-if", "weights: auc > 1"], "use labels, probabilities"),
     "junit without a gate": (["--junit", "gate.xml"], "--junit goes with a gate"),
     "a choice without a gate": (["--on-uncertain", "pass"], "--on-uncertain goes with a gate"),
     "a choice that isn't one": (["--fail-if", "auc > 1", "--on-uncertain", "skip"], "fail or pass, not skip"),
-    "no policy file": (["--policy", "none.toml"], "none.toml can't be read"),
+    "no policy file": (["--policy", "none.toml"], "none.toml cannot"),
     "junit in no place": (["--fail-if", "auc > 1", "--junit", "/proc/none/gate.xml"], "can't write to /proc"),
     "a result that is none": (["--with", "no-study"], "no result in no-study"),
     "a delta alone": (["--delta", "0.1"], "--epsilon"),
@@ -151,7 +151,7 @@ def test_an_audit_refuses_in_one_sentence_and_leaves_nothing(what, capsys, folde
     ("options", "says"),
     [
         ([], "no condition"),
-        (["--fail-if", "tpr_at_fpr[0.3] > 0"], "isn't measured"),
+        (["--fail-if", "tpr_at_fpr[0.3] > 0"], "not measured"),
         (["--fail-if", "lrp: auc > 0"], "'lrp'"),
         (["--fail-if", "auc > 0", "--junit", "."], "is a folder"),
         (["--fail-if", "auc > 0", "--junit", "there/result.json"], "overwrite"),

@@ -20,7 +20,7 @@ from leakscope.defenses.label_only import LabelOnly
 from leakscope.defenses.memguard import MemGuard
 from leakscope.defenses.rounding import Rounding, keep_prediction
 from leakscope.defenses.temperature import UNDONE, Temperature
-from leakscope.defenses.top_classes import ALL_TOLD, TopClasses
+from leakscope.defenses.top_classes import ALL_SHOWN, TopClasses
 from leakscope.evaluation.risk import score
 from leakscope.models.target import Model, make_target
 from leakscope.releases.release import RELEASES
@@ -305,4 +305,4 @@ def test_two_classes_have_nothing_to_hide_and_three_have_only_one_way():
     assert TopClasses().refuse(three) is None
     assert TopClasses(2).refuse(three) is not None
     assert TopClasses().defend(three, 1).notes == ()
-    assert TopClasses().defend(three, 3).notes == (ALL_TOLD,)
+    assert TopClasses().defend(three, 3).notes == (ALL_SHOWN,)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.defenses import Dropout, apply
-from leakscope.defenses.dropout import Architecture, NetworkOutputs, build, train
+from leakscope.defenses.dropout import Architecture, DropoutOutputs, build, train
 from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
@@ -54,7 +54,7 @@ def test_answers_without_torch_are_those_of_the_module(activation):
     layers = [(part.weight.detach().numpy().T, part.bias.detach().numpy()) for part in linear]
     with torch.no_grad():
         expected = torch.softmax(module(torch.from_numpy(X).float()), dim=1).numpy()
-    assert np.allclose(NetworkOutputs(lambda X: X, layers, activation, True)(X), expected, atol=1e-6)
+    assert np.allclose(DropoutOutputs(lambda X: X, layers, activation, True)(X), expected, atol=1e-6)
 
 
 def test_a_linear_network_without_dropout_finds_least_squares_and_its_penalty_is_scikit_learns():

@@ -15,7 +15,7 @@ from leakscope.defenses import IRM, apply
 from leakscope.defenses.irm import FEWEST, pool, read_environments
 from leakscope.models.target import make_target
 
-QUICK = invariant.IRM(anneal=20, steps=60, rate=0.03, widths=(4,))
+QUICK = invariant.IRMLearner(anneal=20, steps=60, rate=0.03, widths=(4,))
 
 
 def world(records, seed=0, noise=(0.3, 1.0)):
@@ -79,7 +79,7 @@ def test_it_is_the_network_of_the_house_on_the_two_sites():
     encoded[:, 2] = 0.0  # blanked, and centred
     order = [int(site) for site in X["site"].value_counts().index]  # the largest site is the first
     parts = [(encoded[X["site"] == site], y[X["site"] == site]) for site in order]
-    network = invariant.IRM(penalty=10.0, anneal=20, steps=60, rate=0.03, widths=(4,))
+    network = invariant.IRMLearner(penalty=10.0, anneal=20, steps=60, rate=0.03, widths=(4,))
     trained = network.fit(parts, np.random.default_rng(3))
     np.testing.assert_allclose(model.predict(X), network.probabilities(trained, encoded), atol=1e-4)
 

@@ -57,7 +57,7 @@ WRONG = [  # defense, field, what the error names, wrong values
     ("memguard", "secret", "secret", (-3,)),
     ("fewer-records", "counts", "records", ([0], 1.5)),
     ("round-influences", "digits", "digits", ([18],)),
-    ("query-budget", "queries", "questions", (["many"], [])),
+    ("query-budget", "queries", "budget", (["many"], [])),
 ]
 
 

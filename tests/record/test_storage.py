@@ -71,15 +71,15 @@ def spoil(change):
     ("damage", "says"),
     [
         (spoil(lambda d: d.update(schema_version=1)), "run the study again"),
-        (spoil(lambda d: d.update(kind="diff", schema_version=1)), "not a whole result"),
-        (spoil(lambda d: d.pop("verdict")), "not a whole result: verdict"),
-        (spoil(lambda d: d["strongest"]["auc"].update(low=0.99, high=0.01)), "not a whole result: strongest.auc"),
+        (spoil(lambda d: d.update(kind="diff", schema_version=1)), "complete"),
+        (spoil(lambda d: d.pop("verdict")), "result: verdict"),
+        (spoil(lambda d: d["strongest"]["auc"].update(low=0.99, high=0.01)), "result: strongest.auc"),
         (spoil(lambda d: d["basis"].update(margin=0.0)), "settings"),
-        (spoil(lambda d: d["records"]["columns"].update(id="junk")), "can't be read"),
-        (spoil(lambda d: d.update(records=3)), "can't be read"),
+        (spoil(lambda d: d["records"]["columns"].update(id="junk")), "records.csv"),
+        (spoil(lambda d: d.update(records=3)), "records.csv"),
         (spoil(lambda d: d.update(records=None)), "missing"),
-        (lambda folder: (folder / "records.csv").unlink(), "can't be read"),
-        (lambda folder: (folder / "records.csv").write_text("id,score,rank\n"), "not the one"),
+        (lambda folder: (folder / "records.csv").unlink(), "records.csv"),
+        (lambda folder: (folder / "records.csv").write_text("id,score,rank\n"), "records.csv"),
     ],
 )
 def test_a_broken_or_newer_audit_fails_in_one_sentence(damage, says, tmp_path):

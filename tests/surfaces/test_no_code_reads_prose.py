@@ -1,4 +1,4 @@
-"""Sentences are made at the very end and never read: no code of studies, records or reports matches, slices or parses one."""
+"""No code of studies, defenses, records or reports matches, slices or parses a sentence."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 import leakscope
 
 ROOT, TESTS = Path(leakscope.__file__).parent, Path(__file__).parents[1]
-PLACES = ("studies", "evaluation", "record", "report", "cli", "core/result.py")
+PLACES = ("causal", "defenses", "studies", "evaluation", "record", "report", "cli", "core/result.py")
 FILES = sorted(
     path for place in PLACES for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
 )
-#: Files that read text which people wrote, or escape it: conditions, times and addresses on the command line, Markdown.
-READ_INPUT = {"record/conditions.py", "cli/audit.py", "cli/options.py", "report/renderers/markdown.py"}
+#: Files that parse or escape user input: BIF files, conditions, times and addresses on the command line, Markdown.
+READ_INPUT = {"causal/bif.py", "record/conditions.py", "cli/audit.py", "cli/options.py", "report/renderers/markdown.py"}
 #: Fields that hold sentences, and functions that give them.
 PROSE = {"sentence", "sentences", "headline", "technical", "reasons", "reason", "paragraphs", "note", "description", "because",
          "said"}  # fmt: skip

@@ -71,18 +71,18 @@ def truncate(folder: Path) -> None:
 
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "missing": (lambda folder: (folder / "result.json").unlink(), "no result"),
-    "truncated": (truncate, "broken"),
-    "not json": (lambda folder: (folder / "result.json").write_bytes(b"\xff\xfe\x00"), "broken"),
+    "truncated": (truncate, "damaged"),
+    "not json": (lambda folder: (folder / "result.json").write_bytes(b"\xff\xfe\x00"), "damaged"),
     "a list": (lambda folder: (folder / "result.json").write_text("[]"), "not a result"),
     "newer": (spoil(lambda document: document.update(schema_version=document["schema_version"] + 1)), "upgrade leakscope"),
     "no version": (spoil(lambda document: document.pop("schema_version")), "no schema_version"),
     "unknown kind": (spoil(lambda document: document.update(kind="junk")), "unknown kind"),
-    "unknown block": (spoil(lambda document: document.update(block={"title": "x"})), "not a whole result: block"),
+    "unknown block": (spoil(lambda document: document.update(block={"title": "x"})), "result: block"),
     "unknown claim": (spoil(lambda document: document["claims"].append({"code": "junk", "subject": {}, "outcome": "yes", "estimates": {}})), ""),
-    "odd outcome": (spoil(lambda document: document["claims"][0].update(outcome="maybe")), "not a whole result: claims"),
+    "odd outcome": (spoil(lambda document: document["claims"][0].update(outcome="maybe")), "result: claims"),
     "edited": (spoil(lambda document: document.update(command="other"), sealed=False), "edited"),
     "no digest": (spoil(lambda document: document.pop(DIGEST), sealed=False), "no digest"),
-    "not a number": (spoil(lambda document: document["seconds"].update(x=float("nan"))), "broken"),
+    "not a number": (spoil(lambda document: document["seconds"].update(x=float("nan"))), "damaged"),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Bounds: what no attack can exceed, lower bounds on ε, sensitivity, and private aggregation."""
+"""Upper bounds on any attack, lower bounds on ε, sensitivity, guarantees, and private aggregation."""
 
 from leakscope.bounds.any_attack import (
     advantage_from_epsilon,

@@ -1,9 +1,9 @@
-r"""What no attack can pass: from an information leakage, or from differential privacy, to a ceiling on every attack.
+r"""Upper bounds on the advantage of any attack, from information leakage or from differential privacy.
 
 Record i is in the training set (:math:`z = 1`, with probability :math:`\alpha_1 = n/N`) or not, and the released
-parameters follow :math:`p_1` or :math:`p_0`. An attack that sees the record and the parameters says "member" with
-probabilities TPR and FPR; its advantage :math:`\mathrm{TPR} - \mathrm{FPR}` is at most the total variation
-:math:`\mathrm{TV}(p_1, p_0)`, and the likelihood ratio reaches it. With
+parameters follow :math:`p_1` or :math:`p_0`. An attack sees the record and the parameters and predicts "member" with
+probabilities TPR and FPR. Its advantage :math:`\mathrm{TPR} - \mathrm{FPR}` is at most the total variation
+:math:`\mathrm{TV}(p_1, p_0)`; the likelihood-ratio test attains it. With
 :math:`J = D(p_1\|p_0) + D(p_0\|p_1)` the symmetric divergence in nats, the smaller of the two directions is at most J/2:
 
 .. math::
@@ -11,10 +11,10 @@ probabilities TPR and FPR; its advantage :math:`\mathrm{TPR} - \mathrm{FPR}` is 
    \mathrm{TV} \le \sqrt{\tfrac12 \min D} \le \tfrac12\sqrt J \quad\text{(Pinsker)}, \qquad
    \mathrm{TV} \le \sqrt{1 - e^{-\min D}} \le \sqrt{1 - e^{-J/2}} \quad\text{(Bretagnolle and Huber 1979)}.
 
-Both are concave in J, so by Jensen they hold for the mean over records too: with :math:`\rho_\mathrm{KL} = E[J]` in the
-place of J they bound the mean advantage over records.
+Both are concave in J. By Jensen's inequality, they bound the mean advantage over records if
+:math:`\rho_\mathrm{KL} = E[J]` replaces J.
 
-Every function takes numbers or arrays of them, and answers in kind.
+Every function takes a number or an array and returns the same type.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 
 def advantage_from_kl(symmetric_kl: Numbers) -> Numbers:
-    r"""The most that any attack on the parameters gains over guessing, from the symmetric divergence J in nats.
+    r"""Bound the advantage of any attack on the parameters by the symmetric divergence J in nats.
 
     :math:`\min\{\tfrac12\sqrt J, \sqrt{1 - e^{-J/2}}, 1\}` [farokhi2020, Thm 1, corrected]. For one record J is its own
     divergence; with :math:`\rho_\mathrm{KL}` the mean advantage over records is bounded.
 
-    As printed, the theorem bounds the *probability of success* by :math:`\tfrac12\sqrt{\rho_\mathrm{KL}}`. That can't be: a
-    model that leaks nothing has :math:`\rho_\mathrm{KL} = 0`, and a coin succeeds half the time. Le Cam's lemma says that
-    the smallest *sum* of the two error rates is :math:`1 - \mathrm{TV}`, so that at even odds success is
-    :math:`\tfrac12 + \tfrac12\mathrm{TV}`: what the proof bounds is the advantage :math:`|2P - 1|`.
+    As printed, the theorem bounds the *probability of success* by :math:`\tfrac12\sqrt{\rho_\mathrm{KL}}`. This cannot hold: a
+    model that leaks nothing has :math:`\rho_\mathrm{KL} = 0`, and random guessing succeeds half the time. By Le Cam's lemma,
+    the smallest *sum* of the two error rates is :math:`1 - \mathrm{TV}`, so that at even odds the probability of success is
+    :math:`\tfrac12 + \tfrac12\mathrm{TV}`. The proof therefore bounds the advantage :math:`|2P - 1|`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def advantage_from_kl(symmetric_kl: Numbers) -> Numbers:
 
 
 def success_from_advantage(advantage: Numbers) -> Numbers:
-    """Probability of a right guess where members and non-members are equally likely: (1 + advantage) / 2.
+    """Return the probability of a correct decision if members and non-members are equally likely: (1 + advantage) / 2.
 
     Examples
     --------
@@ -65,13 +65,13 @@ def success_from_advantage(advantage: Numbers) -> Numbers:
 
 
 def advantage_from_epsilon(epsilon: Numbers, delta: float = 0.0) -> Numbers:
-    r"""The most that any attack gains over guessing if the release is (ε, δ)-differentially private.
+    r"""Bound the advantage of any attack if the release is (ε, δ)-differentially private.
 
-    :math:`(e^\varepsilon - 1 + 2\delta)/(e^\varepsilon + 1)`, which some mechanism reaches (Kairouz, Oh and Viswanath 2015:
+    :math:`(e^\varepsilon - 1 + 2\delta)/(e^\varepsilon + 1)`, which some mechanism attains (Kairouz, Oh and Viswanath 2015:
     every test has :math:`\mathrm{FPR} + e^\varepsilon\,\mathrm{FNR} \ge 1 - \delta` and the same with the rates exchanged;
-    add the two). At δ = 0 it is below :math:`e^\varepsilon - 1` (Yeom et al. 2018, Theorem 1). Privacy is meant for swaps, as
-    in `leakscope.bounds.sensitivity`: a random outsider in the place of record i turns the law of the model with i into the law
-    without it, so that the two are (ε, δ)-close.
+    add the two). At δ = 0 it is below :math:`e^\varepsilon - 1` (Yeom et al. 2018, Theorem 1). Neighbours differ by a swap, as
+    in `leakscope.bounds.sensitivity`: replacing record i by a random non-member changes the distribution of the model with i
+    into the distribution without it, so that the two are (ε, δ)-close.
 
     Examples
     --------
@@ -83,10 +83,10 @@ def advantage_from_epsilon(epsilon: Numbers, delta: float = 0.0) -> Numbers:
 
 
 def advantage_from_epsilon_loose(epsilon: Numbers) -> Numbers:
-    r"""The bound :math:`\min\{e^\varepsilon - 1, 1\}` on the advantage under ε-differential privacy [tople2020, Lemma 2].
+    r"""Return the bound :math:`\min\{e^\varepsilon - 1, 1\}` on the advantage under ε-differential privacy [tople2020, Lemma 2].
 
-    From Yeom et al. (2018, Theorem 1), here to compare with papers that state it. It says nothing from ε = ln 2 on, where it
-    reaches 1; `advantage_from_epsilon` is never more, is reached by some mechanism, and is below 1 for every ε.
+    From Yeom et al. (2018, Theorem 1), for comparison with papers that state it. It is 1 from ε = ln 2 on.
+    `advantage_from_epsilon` is never larger, is attained by some mechanism, and is below 1 for every ε.
 
     Examples
     --------
@@ -96,15 +96,15 @@ def advantage_from_epsilon_loose(epsilon: Numbers) -> Numbers:
     array([0., 1.])
     """
     e = _within("epsilon", epsilon, 0, np.inf)
-    return _like(epsilon, np.minimum(np.expm1(np.minimum(e, 1.0)), 1.0))  # from ε = 1 on it is 1, without overflow
+    return _like(epsilon, np.minimum(np.expm1(np.minimum(e, 1.0)), 1.0))  # clipping ε at 1 prevents overflow
 
 
 def laplace_epsilon(sensitivity: Numbers, scale: float) -> Numbers:
-    r"""The ε at which Laplace noise of a scale b on each parameter is ε-differentially private: :math:`\Delta_1/b`.
+    r"""Return the ε at which Laplace noise of scale b on each parameter is ε-differentially private: :math:`\Delta_1/b`.
 
     Dwork and Roth (2014, Theorem 3.6), as used in [tople2020, Thm 3]; :math:`\Delta_1` is the sensitivity in absolute
-    distance, `leakscope.bounds.sensitivity.sensitivity` with ``norm=1``. At equal noise two learners compare as their
-    sensitivities do. A sensitivity that is only a lower bound gives a lower bound of ε, and no guarantee.
+    distance, `leakscope.bounds.sensitivity.sensitivity` with ``norm=1``. At equal noise, the ε of two learners have the ratio
+    of their sensitivities. A lower bound on the sensitivity gives a lower bound on ε, and no guarantee.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def laplace_epsilon(sensitivity: Numbers, scale: float) -> Numbers:
 
 
 def laplace_noise(epsilon: Numbers, sensitivity: float) -> Numbers:
-    r"""Scale b of the Laplace noise on each parameter that makes the release ε-differentially private.
+    r"""Return the scale b of the Laplace noise on each parameter that makes the release ε-differentially private.
 
     :math:`\Delta_1/\varepsilon`, the inverse of `laplace_epsilon`.
 
@@ -128,12 +128,12 @@ def laplace_noise(epsilon: Numbers, sensitivity: float) -> Numbers:
     apart = _within("a sensitivity", sensitivity, 0, np.inf)
     e = _within("epsilon", epsilon, 0, np.inf, above=True)
     if np.any(np.isinf(e)) or np.any(np.isinf(apart)):
-        raise InputError("noise needs a finite epsilon and a finite sensitivity")
+        raise InputError("epsilon and sensitivity must be finite")
     return _like(epsilon, apart / e)
 
 
 def entropy(share: Numbers) -> Numbers:
-    """Entropy in nats of a yes-or-no question whose answer is yes with probability ``share``.
+    """Return the entropy in nats of a binary variable that is 1 with probability ``share``.
 
     Examples
     --------
@@ -145,11 +145,11 @@ def entropy(share: Numbers) -> Numbers:
 
 
 def information_ceiling(symmetric_kl: Numbers, share: float) -> Numbers:
-    r"""The most nats that the parameters tell about a membership: :math:`\min\{\alpha_0\alpha_1 J, J/4, H(\alpha_1)\}`.
+    r"""Bound the information in nats of the parameters about a membership: :math:`\min\{\alpha_0\alpha_1 J, J/4, H(\alpha_1)\}`.
 
     [farokhi2020, Cor. 1 and the line above it]. ``share`` is :math:`\alpha_1 = n/N`, the probability of *being* in the
-    training set; the paper prints it for :math:`\alpha_0`. J/4 is what is left of the first term without knowing the share,
-    and the whole answer to the question is worth no more than its entropy H.
+    training set; the paper prints it for :math:`\alpha_0`. J/4 is the largest value of the first term over all shares, and the
+    mutual information is at most the entropy H of the membership.
 
     Examples
     --------
@@ -158,16 +158,16 @@ def information_ceiling(symmetric_kl: Numbers, share: float) -> Numbers:
     """
     J = _within("a symmetric Kullback-Leibler divergence", symmetric_kl, 0, np.inf)
     odds = _within("a share", share, 0, 1)
-    # J may be infinite; any finite number above 4 ln 2 / α₀α₁ gives the same, and times a share of 0 it gives 0.
+    # J may be infinite. Any finite number above 4 ln 2 / α₀α₁ gives the same result, and 0 for a share of 0.
     return _like(symmetric_kl, np.minimum(odds * (1 - odds) * np.minimum(J, 1e300), entropy(odds)))
 
 
 def gaussian_delta(sigma: Numbers, epsilon: float, sensitivity: float) -> Numbers:
-    r"""The smallest δ at which Gaussian noise of deviation σ on each parameter is (ε, δ)-differentially private.
+    r"""Return the smallest δ at which Gaussian noise of standard deviation σ on each parameter is (ε, δ)-differentially private.
 
     :math:`\Phi\bigl(\tfrac{\Delta}{2\sigma} - \tfrac{\varepsilon\sigma}{\Delta}\bigr)
     - e^\varepsilon\,\Phi\bigl(-\tfrac{\Delta}{2\sigma} - \tfrac{\varepsilon\sigma}{\Delta}\bigr)` (Balle and Wang 2018,
-    Theorem 8), with Δ the sensitivity: the hockey-stick divergence of two Gaussians whose means are Δ apart.
+    Theorem 8), with Δ the sensitivity: the hockey-stick divergence of two Gaussians at distance Δ.
 
     Examples
     --------
@@ -182,11 +182,11 @@ def gaussian_delta(sigma: Numbers, epsilon: float, sensitivity: float) -> Number
 
 
 def _hockey_stick(apart: Floats, e: Floats) -> Floats:
-    r"""δ of two unit Gaussians that are ``apart`` = Δ/σ.
+    r"""Return δ of two unit Gaussians at distance ``apart`` = Δ/σ.
 
     With :math:`t_\pm = \varepsilon\sigma/\Delta \pm \Delta/2\sigma` we have :math:`e^\varepsilon\varphi(t_+) = \varphi(t_-)`,
-    so that :math:`\delta = \varphi(t_-)\,(R(t_-) - R(t_+))` with Mills' ratio R: no large power of e, and far out in the
-    tail no difference of logarithms that are large themselves. Where :math:`t_- < 0`, R overflows and Φ is accurate.
+    so that :math:`\delta = \varphi(t_-)\,(R(t_-) - R(t_+))` with Mills' ratio R. This avoids large powers of e, and in the
+    tail differences of large logarithms. Where :math:`t_- < 0`, R overflows and Φ is accurate.
     """
     a = np.where(apart > 0, apart, 1.0)
     nearer, farther = e / a - a / 2, e / a + a / 2
@@ -201,19 +201,19 @@ def _hockey_stick(apart: Floats, e: Floats) -> Floats:
 def gaussian_noise(
     epsilon: Numbers, delta: float, sensitivity: float, method: Literal["analytic", "classic"] = "analytic"
 ) -> Numbers:
-    r"""Deviation σ of the Gaussian noise on each parameter that makes the release (ε, δ)-differentially private.
+    r"""Return the standard deviation σ of Gaussian noise on each parameter that makes the release (ε, δ)-differentially private.
 
     Parameters
     ----------
     epsilon, delta
         The guarantee; δ lies strictly between 0 and 1.
     sensitivity
-        The farthest that one swap can move the parameters: see `leakscope.bounds.sensitivity.sensitivity`. A value that is only a
-        lower bound gives no guarantee.
+        The largest distance by which one swap can change the parameters: see `leakscope.bounds.sensitivity.sensitivity`. A lower
+        bound gives no guarantee.
     method
-        ``analytic``: the smallest σ there is, for any ε (Balle and Wang 2018). ``classic``:
-        :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta/\varepsilon` [farokhi2020, Prop. 1], which is proven for ε < 1 only,
-        whatever the proposition says, and is refused elsewhere.
+        ``analytic``: the smallest possible σ, for any ε (Balle and Wang 2018). ``classic``:
+        :math:`\sqrt{2\ln(1.25/\delta)}\,\Delta/\varepsilon` [farokhi2020, Prop. 1]. The proof holds for ε < 1 only, although
+        the proposition does not say so; larger ε raise an error.
 
     Examples
     --------
@@ -226,20 +226,20 @@ def gaussian_noise(
     d = _within("delta", delta, 0, 1, above=True)
     apart = _within("a sensitivity", sensitivity, 0, np.inf)
     if np.any(d == 1) or np.any(np.isinf(e)) or np.any(np.isinf(apart)):
-        raise InputError("noise needs a delta below 1, a finite epsilon and a finite sensitivity")
+        raise InputError("delta must be below 1, and epsilon and sensitivity finite")
     if method == "analytic":
         return _like(epsilon, apart * _smallest_noise(e, d))
     if method != "classic":
-        raise InputError(f"there is no method {method!r}: use 'analytic' or 'classic'")
+        raise InputError(f"unknown method {method!r}: use 'analytic' or 'classic'")
     if np.any(e >= 1):
-        raise InputError("the classic formula holds for an epsilon below 1 only: use method='analytic'")
+        raise InputError("method 'classic' needs an epsilon below 1: use method='analytic'")
     return _like(epsilon, np.sqrt(2 * np.log(1.25 / d)) * apart / e)
 
 
 def _smallest_noise(e: Floats, d: Floats) -> Floats:
-    """σ/Δ by bisection of its logarithm; the upper end is given, where the guarantee holds."""
+    """Find σ/Δ by bisection of its logarithm; return the upper end, where the guarantee holds."""
     e, d = np.broadcast_arrays(e, d)
-    # δ is 1 to the last bit at the lower end; at the upper end it is at most its value at ε = 0, which Δ/(σ√2π) bounds.
+    # At the lower end δ rounds to 1. At the upper end it is at most its value at ε = 0, which Δ/(σ√2π) bounds.
     low = np.log(1e-3 / (1 + np.sqrt(e)))
     high = -np.log(np.sqrt(2 * np.pi)) - np.log(d)
     for _ in range(64):
@@ -250,7 +250,7 @@ def _smallest_noise(e: Floats, d: Floats) -> Floats:
 
 
 def _within(what: str, value: Any, lowest: float, highest: float, *, above: bool = False) -> Floats:
-    """The value as an array, or a sentence that says what it must be."""
+    """Return the value as an array, or raise an error that states the allowed range."""
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -264,6 +264,6 @@ def _within(what: str, value: Any, lowest: float, highest: float, *, above: bool
     return numbers
 
 
-def _like(given: Numbers, answer: Any) -> Numbers:  # noqa: ARG001  # tells the type checker which of the two it is
-    """A float for a number, an array for an array."""
+def _like(given: Numbers, answer: Any) -> Numbers:  # noqa: ARG001  # gives the type checker the type of the result
+    """Return a float for a number and an array for an array."""
     return cast(Numbers, float(answer) if np.ndim(answer) == 0 else np.asarray(answer))

@@ -1,7 +1,7 @@
-r"""Test a claim of differential privacy against what an audit found.
+r"""Tests of a claim of differential privacy with the scores and figures of an audit.
 
 **What refutes a claim.** Only the one-run bound (`epsilon.epsilon_from_pairs`) does: a lower bound on ε above the claimed ε, at
-the claimed δ. It holds if a random split decided which records are members, whatever else the training does.
+the claimed δ. It holds for any training if a random split decided which records are members.
 
 **What the reported figures say.** If training is (ε, δ)-private for swaps, every attack has
 
@@ -17,24 +17,24 @@ the largest AUC, and its largest distance from the diagonal the largest advantag
    \mathrm{AUC} \le 1 - \frac{(1 - \delta)^2}{1 + e^\varepsilon}, \qquad
    \mathrm{TPR} - \mathrm{FPR} \le 1 - \frac{2(1 - \delta)}{1 + e^\varepsilon}.
 
-Solved for ε, these give the ε that a figure implies. They are shown and do not refute, for this reason. The intervals of an
-audit treat the records of *one* training as independent. Differential privacy does not say that they are: it limits what the
-model tells about each record, and lets the errors for different records depend on each other. Two mechanisms show it:
+Solved for ε, these give the ε that a figure implies. They are shown and do not refute a claim, for this reason. The intervals of an
+audit treat the records of *one* training as independent. Differential privacy does not imply independence: it limits what the
+model reveals about each record, and the errors for different records may depend on each other. Two mechanisms show it:
 
-- Randomised response for whole pairs, (ε, 0)-private: of each pair, the model names one record, the member with probability
-  :math:`e^\varepsilon/(1 + e^\varepsilon)`. The AUC is at its limit. A right answer raises the TPR and lowers the FPR together, so
+- Randomised response for whole pairs, (ε, 0)-private: the model names one record of each pair, the member with probability
+  :math:`e^\varepsilon/(1 + e^\varepsilon)`. The AUC is at its limit. A correct answer raises the TPR and lowers the FPR together, so
   the variance of the AUC is twice what DeLong's formula estimates. A 95 % interval lies above the limit in 8 % of the trainings,
   not in 2.5 %.
-- With probability :math:`m\delta/k`, the model gives away k of m records, otherwise nothing. This is (0, δ)-private. With m = 1,000,
+- With probability :math:`m\delta/k`, the model reveals k of m records, otherwise none. This is (0, δ)-private. With m = 1,000,
   δ = 0.01 and k = 80, the interval lies above the limit in every eighth training.
 
 Repeating the training does give independent figures, and these bound ε (`epsilon.epsilon_lower_bound`). Within one training, the
 theorem for one run accounts for the dependence between records.
 
 **Assumptions.** Membership was decided by a random split of the audited records, of fixed size or by independent coins, and
-members and non-members are paired at random. Given the pairs, which record is the member is a fair coin. No score uses the
-memberships of the pairs that it is judged on. Records that occur more than once are left out, since their membership is no fair
-coin. Where members and non-members differ by more than chance, nothing is refuted: check the blind baseline first.
+members and non-members are paired at random. Given the pairs, each record of a pair is the member with probability ½. No score uses
+the memberships of the pairs that it is evaluated on. Records that occur more than once are excluded, because their membership
+is not decided by a fair coin. Under distribution shift nothing is refuted: check the blind baseline first.
 
 **Neighbours.** ε is for the swap of one record, as in `leakscope.bounds.epsilon`. With ``neighbours="added or removed"`` the claim is
 converted first.
@@ -67,7 +67,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Implied:
-    """A figure beside the largest value that the claim allows.
+    """A figure and the largest value that the claim allows.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Implied:
     limit
         The largest expected value under the claim.
     epsilon
-        The ε that the lower end of the interval implies, 0 where it implies none and infinite where no ε allows it.
+        The ε that the lower end of the interval implies: 0 if it implies none, infinite if no ε allows it.
     """
 
     figure: Literal["auc", "advantage", "tpr"]
@@ -89,7 +89,7 @@ class Implied:
 
     @property
     def above(self) -> bool:
-        """Whether the interval lies above the limit. This is a warning and not a refutation."""
+        """Whether the interval lies above the limit, which is a warning and not a refutation."""
         return self.found.low > self.limit
 
 
@@ -104,7 +104,7 @@ class ClaimTest:
     swap_epsilon, swap_delta
         The same claim for the swap of one record; all bounds are for swaps.
     bound
-        Lower bound on ε from one run, at ``swap_delta``; None where no pairs were given.
+        Lower bound on ε from one run, at ``swap_delta``; None without pairs.
     attack
         The attack that gave it.
     refuted
@@ -147,8 +147,8 @@ def check_claim(
     auc, advantage, tpr_at_fpr
         Figures of the audit, for the ε that each implies.
     confidence
-        Of the one-run bound. The error probability 1 - ``confidence`` is divided equally among the attacks. Give here the
-        share that this test has in the error probability of the audit.
+        Confidence of the one-run bound. The error probability 1 - ``confidence`` is divided equally among the attacks. Pass
+        the share of the audit's error probability that this test may use.
     curve
         ``gaussian`` tests the claim that training is a Gaussian mechanism with this ε and δ, and no other claim.
 
@@ -167,7 +167,7 @@ def check_claim(
     """
     if not (epsilon >= 0 and math.isfinite(epsilon)) or not 0 <= delta < 1:
         raise InputError(
-            f"a claim needs a finite epsilon of 0 or more and a delta from 0 to below 1, not {epsilon} and {delta}"
+            f"epsilon must be finite and 0 or more, and delta from 0 to below 1, not {epsilon} and {delta}"
         )
     swap_epsilon, swap_delta = Guarantee(epsilon, delta, neighbours).for_swaps()
     bound, attack = _largest_bound(pairs, swap_delta, confidence, curve)
@@ -185,7 +185,7 @@ def check_claim(
 
 
 def auc_from_epsilon(epsilon: float, delta: float = 0.0) -> float:
-    r"""The largest expected AUC of any attack under (ε, δ)-differential privacy: :math:`1 - (1 - \delta)^2/(1 + e^\varepsilon)`.
+    r"""Bound the expected AUC of any attack under (ε, δ)-differential privacy: :math:`1 - (1 - \delta)^2/(1 + e^\varepsilon)`.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def auc_from_epsilon(epsilon: float, delta: float = 0.0) -> float:
 
 
 def epsilon_from_auc(auc: float, delta: float = 0.0) -> float:
-    """The least ε at which the AUC is allowed; the inverse of `auc_from_epsilon`.
+    """Return the least ε that allows the AUC; the inverse of `auc_from_epsilon`.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def epsilon_from_auc(auc: float, delta: float = 0.0) -> float:
 
 
 def tpr_from_epsilon(fpr: float, epsilon: float, delta: float = 0.0) -> float:
-    """The largest expected TPR at a false-positive rate under (ε, δ)-differential privacy.
+    """Bound the expected TPR at a false-positive rate under (ε, δ)-differential privacy.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def tpr_from_epsilon(fpr: float, epsilon: float, delta: float = 0.0) -> float:
 
 
 def epsilon_from_tpr(tpr: float, fpr: float, delta: float = 0.0) -> float:
-    """The least ε at which the TPR is allowed at the FPR; the inverse of `tpr_from_epsilon`.
+    """Return the least ε that allows the TPR at the FPR; the inverse of `tpr_from_epsilon`.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def epsilon_from_tpr(tpr: float, fpr: float, delta: float = 0.0) -> float:
 
 
 def epsilon_from_advantage(advantage: float, delta: float = 0.0) -> float:
-    """The least ε at which the advantage is allowed; the inverse of `bounds.advantage_from_epsilon`.
+    """Return the least ε that allows the advantage; the inverse of `bounds.advantage_from_epsilon`.
 
     Examples
     --------
@@ -243,14 +243,12 @@ def epsilon_from_advantage(advantage: float, delta: float = 0.0) -> float:
 def _largest_bound(
     pairs: Sequence[Pairs], delta: float, confidence: float, curve: Curve
 ) -> tuple[Estimate | None, str]:
-    """The largest bound of any attack, each at its share of the error probability."""
+    """Return the largest bound over the attacks, each at its share of the error probability."""
     if not pairs:
         return None, ""
     check_share("confidence", confidence)
     if delta >= 1:
-        nothing = Estimate(
-            0.0, 0.0, math.inf, confidence, "lower bound", method="the claim allows everything for swaps"
-        )
+        nothing = Estimate(0.0, 0.0, math.inf, confidence, "lower bound", method="delta is 1 or more for swaps")
         return nothing, pairs[0].attack
     each = 1 - (1 - confidence) / len(pairs)
     found = [epsilon_from_pairs(one.inside, one.outside, delta, each, one.half, curve) for one in pairs]
@@ -286,14 +284,14 @@ def _expit(x: float) -> float:
 
 
 def _odds(small: float) -> float:
-    """ε ≥ 0 with 1/(1 + e^ε) = ``small``."""
+    """Solve 1/(1 + e^ε) = ``small`` for ε ≥ 0."""
     if small <= 0:
         return math.inf
     return max(0.0, math.log1p(-small) - math.log(small)) if small < 1 else 0.0
 
 
 def _log_ratio(above: float, below: float) -> float:
-    """Logarithm of a ratio, at least 0; infinite where nothing stands below."""
+    """Return the logarithm of a ratio, at least 0; infinite if the denominator is 0."""
     if above <= 0 or above <= below:
         return 0.0
     return math.inf if below <= 0 else math.log(above / below)

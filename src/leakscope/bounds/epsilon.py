@@ -1,4 +1,4 @@
-r"""Lower bounds on the ε of differential privacy, from the scores of an attack.
+r"""Lower bounds on the ε of differential privacy from the scores of an attack.
 
 A mechanism M is :math:`(\varepsilon, \delta)`-differentially private if for all neighbouring data sets D, D' and every event E
 
@@ -27,10 +27,10 @@ t, j is the number that lies strictly above, and their exact calculations for tw
 probability is divided among all events (Bonferroni), so that all runs choose the threshold and all runs are used in the bound.
 
 **One run, many records** (`epsilon_from_pairs`; Steinke, Nasr and Jagielski 2023; Mahloujifar, Melis and Chaudhuri 2024).
-Records come in m pairs of one member and one non-member, and a fair coin decided which. To turn over one coin is to swap one
-record. An attacker who sees the model names the member of c pairs, c fixed in advance, and T guesses are right. Let
+Records come in m pairs of one member and one non-member; a fair coin decided which is the member. Flipping one coin swaps one
+record. An attacker who sees the model guesses the member of c pairs, c fixed in advance, and T guesses are right. Let
 :math:`p_t = P[T = t]`. Compare, for one pair, the event "the guess is right, and t others are" with "the guess is wrong, and t
-others are right": turning over its coin turns one into the other. The mean over the pairs gives
+others are right": flipping the coin of the pair exchanges the two events. The mean over the pairs gives
 
 .. math::
 
@@ -49,7 +49,7 @@ mechanism, ε can be bounded much closer to the truth. The bound then holds *onl
 least ε at which a Gaussian mechanism with this δ is not contradicted. It does not refute a claim of (ε, δ) by other means.
 For randomised response with ε = 1 in 2,000 pairs it says "at least 1.6".
 
-A lower bound does not prove privacy: a stronger attack, or more runs, may show more. "At least 0" means that nothing was shown.
+A lower bound does not prove privacy: a stronger attack or more runs may give a larger bound. "At least 0" states nothing.
 
 References
 ----------
@@ -78,26 +78,26 @@ Integers = NDArray[np.int64]
 #: ``any``: nothing but (ε, δ)-differential privacy is assumed. ``gaussian``: the trade-off curve of a Gaussian mechanism.
 Curve = Literal["any", "gaussian"]
 
-#: Fewer guesses than this show next to nothing, even if all are right.
+#: Smallest number of guesses: fewer give almost no bound, even if all are right.
 FEWEST_GUESSES = 16
-#: Share of each family's error probability for the threshold that no score of the second data set exceeds: it decides where
-#: an attack is nearly perfect.
+#: Share of each family's error probability for the threshold that no score of the second data set exceeds, which gives the
+#: largest bound if an attack is nearly perfect.
 EXTREME_SHARE = 1 / 3
-#: Share for the median of the second data set: it decides for weak attacks and for scores of few values.
+#: Share for the median of the second data set, which gives the largest bound for weak attacks and for scores of few values.
 MEDIAN_SHARE = 1 / 5
 #: The other ranks fall from the median by this factor, and share the rest equally.
 RANK_FACTOR = 1.45
-#: Share of the pairs that chooses the number of guesses for the Gaussian curve, where several numbers would cost more.
+#: Share of the pairs that chooses the number of guesses for the Gaussian curve; testing several numbers would lose more.
 CHOOSING_SHARE = 1 / 5
-#: A bound is found up to this; the lower end is given.
+#: Precision of a bound; the lower end is returned.
 TOLERANCE = 1e-6
 
 
 def epsilon_lower_bound(inside: Any, outside: Any, delta: float = 0.0, confidence: float = 0.95) -> Estimate:
-    r"""Lower bound on ε from many independent runs: one score per run on D, and one per run on a neighbour D'.
+    r"""Bound ε from below with many independent runs: one score per run on D, and one per run on a neighbour D'.
 
-    Only the order of the scores matters, and high scores need not point to D. With n runs on each of a mechanism that gives
-    itself away every time, the bound is about :math:`\ln(n/5.5)` at 95 %: to refute a claim of ε takes at least
+    Only the order of the scores matters, and high scores need not point to D. With n runs on each data set and scores that
+    separate the two perfectly, the bound is about :math:`\ln(n/5.5)` at 95 %: refuting a claim of ε takes at least
     :math:`5.5 e^\varepsilon` runs on each.
 
     Parameters
@@ -125,7 +125,7 @@ def epsilon_lower_bound(inside: Any, outside: Any, delta: float = 0.0, confidenc
     first, second = _scores(inside, "inside"), _scores(outside, "outside")
     _check(delta, confidence)
     if min(len(first), len(second)) < 2:
-        raise InputError("a lower bound on epsilon needs at least two runs on each of the two data sets")
+        raise InputError("inside and outside must hold at least two runs each")
     # High scores on the first data set, low ones on the second, and the same with the data sets exchanged.
     families = ((first, second), (-second, -first), (-first, -second), (second, first))
     bound = 0.0
@@ -142,16 +142,16 @@ def epsilon_from_pairs(
     half: Any = None,
     curve: Curve = "any",
 ) -> Estimate:
-    r"""Lower bound on ε for swaps from one trained model: pairs of a member and a non-member.
+    r"""Bound ε for swaps from below with one trained model and pairs of a member and a non-member.
 
-    The attacker names the record with the higher score as the member, for the c pairs whose scores differ most, and abstains
-    on the others. Which pairs these are does not depend on who is the member, since \|difference\| is symmetric. c is m, m/2,
-    m/4, … down to 16. Each of these K bounds has the error probability α/K, and the largest is given. Equal scores give no
+    The attacker guesses that the record with the higher score is the member, for the c pairs whose scores differ most, and
+    abstains on the others. The choice of pairs does not depend on memberships, since \|difference\| is symmetric. c is m, m/2,
+    m/4, … down to 16. Each of these K bounds has the error probability α/K, and the largest is returned. Equal scores give no
     guess; at δ > 0, where c must be fixed in advance, they count as wrong guesses. Since differences are compared, the scale of
     the scores matters, unlike in `epsilon_lower_bound`.
 
     The bound holds if training and held-out records were split at random and paired at random (in an order that does not depend
-    on the records), and if the scores do not use who is the member.
+    on the records), and if the scores do not use memberships.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ def epsilon_from_pairs(
     confidence
         Probability, at least, with which the bound lies below the true ε.
     half
-        The half of each pair, where the attack was fitted on the memberships of one half of the pairs and judged on the other,
-        and vice versa. Given all memberships of one half, the coins of the other are still fair, and training is still private
+        The half that each pair belongs to, if the attack was fitted on one half of the pairs and evaluated on the other, and
+        vice versa. Given all memberships of one half, the coins of the other are still fair, and training is still private
         in them. The theorem holds within each half, but not for both together, since each half's scores use the other half's
-        coins. So each half gets half of the error probability, and the larger bound is given.
+        coins. So each half gets half of the error probability, and the larger bound is returned.
     curve
         ``any`` assumes only (ε, δ)-differential privacy. ``gaussian`` is closer to the truth and holds only where training is
         Gaussian differentially private for swaps. It needs δ > 0. A fifth of the pairs, by a fixed draw, then chooses c, and
@@ -186,9 +186,9 @@ def epsilon_from_pairs(
     gap, groups = _gaps(inside, outside, half)
     _check(delta, confidence)
     if curve not in ("any", "gaussian"):
-        raise InputError(f"there is no curve {curve!r}: use 'any' or 'gaussian'")
+        raise InputError(f"unknown curve {curve!r}: use 'any' or 'gaussian'")
     if curve == "gaussian" and not delta:
-        raise InputError("a Gaussian mechanism has no epsilon at delta 0: give a delta above 0, or use curve='any'")
+        raise InputError("curve 'gaussian' needs a delta above 0: pass one, or use curve='any'")
     labels = np.unique(groups)
     level = (1 - confidence) / len(labels)
     one_run = _from_gaps_gaussian if curve == "gaussian" else _from_gaps
@@ -209,10 +209,10 @@ def audit_mechanism(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    r"""Lower bound on ε of a mechanism, run many times on two neighbouring data sets.
+    r"""Bound ε of a mechanism from below with many runs on two neighbouring data sets.
 
-    ``run(data, rng)`` returns the released number. If the release is not a number, ``run`` turns it into one, best into the
-    ratio of its likelihoods on ``first`` and ``second``.
+    ``run(data, rng)`` returns the released number. If the release is not a number, ``run`` converts it to one; the ratio of
+    its likelihoods on ``first`` and ``second`` is best.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def audit_mechanism(
     at least 5.2
     """
     if runs < 2:
-        raise InputError(f"a lower bound on epsilon needs at least two runs, not {runs}")
+        raise InputError(f"runs must be 2 or more, not {runs}")
     rng = np.random.default_rng(seed)
     inside, outside = ([run(data, child) for child in rng.spawn(runs)] for data in (first, second))
     return epsilon_lower_bound(inside, outside, delta, confidence)
@@ -236,7 +236,7 @@ def _at_least(bound: float, confidence: float, n: int, method: str) -> Estimate:
 
 
 def _ranks(m: int) -> tuple[Integers, Floats]:
-    """How many of m scores lie above each threshold, and each threshold's share of the error probability."""
+    """Return how many of m scores lie above each threshold, and each threshold's share of the error probability."""
     steps = int(np.log(max(m / 2, 1.0)) / np.log(RANK_FACTOR))
     between = np.unique((m / 2 / RANK_FACTOR ** np.arange(1, steps + 1)).astype(np.int64))
     shares = np.full(len(between), (1 - EXTREME_SHARE - MEDIAN_SHARE) / max(len(between), 1))
@@ -244,7 +244,7 @@ def _ranks(m: int) -> tuple[Integers, Floats]:
 
 
 def _largest_ratio(often: Floats, seldom: Floats, delta: float, level: float, least: float) -> float:
-    """The largest bound by any event {score > t}, or ``least`` if none is above it."""
+    """Return the largest bound of any event {score > t}, or ``least`` if none is larger."""
     test = _events(often, seldom, delta, level)
     low, high = least, least + 1.0
     if not len(test.levels) or not test.refute(low):
@@ -258,7 +258,7 @@ def _largest_ratio(often: Floats, seldom: Floats, delta: float, level: float, le
 
 
 def _events(often: Floats, seldom: Floats, delta: float, level: float) -> _Melded:
-    """The events {score > t} of one family, without those that never happened on the first data set."""
+    """Return the events {score > t} of one family that occurred on the first data set."""
     ranks, shares = _ranks(len(seldom))
     ordered = np.sort(seldom)
     thresholds = ordered[len(seldom) - 1 - ranks]
@@ -272,7 +272,7 @@ class _Melded:
 
     def __init__(self, a: Integers, n: int, b: Integers, m: int, delta: float, levels: Floats) -> None:
         # The mean over A is a sum over the logit of A, on which its density has light tails. V's distribution function must not
-        # be steep between two nodes: it is the steeper, the larger the second sample.
+        # be steep between two nodes; it becomes steeper as the second sample grows.
         nodes = int(np.clip(80 * np.sqrt(m / (4 * n)), 80, 4000))
         a, rest = a[:, None].astype(np.float64), n - a[:, None] + 1.0
         spread = np.sqrt(special.polygamma(1, a) + special.polygamma(1, rest))
@@ -284,12 +284,12 @@ class _Melded:
         self.levels, self.b, self.m = levels, b[:, None], m
 
     def p_values(self, epsilon: float) -> Floats:
-        """At most this is the probability of so many scores on the first data set, for each event."""
+        """Bound the probability of at least a scores on the first data set, for each event."""
         tails = special.betaincc(self.b + 1.0, self.m - self.b, self.rates * np.exp(-epsilon))
         return np.asarray(np.sum(tails * self.weights, axis=1))
 
     def refute(self, epsilon: float) -> bool:
-        """Whether an event refutes ε; events that do not are dropped where others do, since p-values grow with ε."""
+        """Whether an event refutes ε; if so, drop the events that do not, since p-values grow with ε."""
         refuted = self.p_values(epsilon) <= self.levels
         if not refuted.any():
             return False
@@ -299,8 +299,8 @@ class _Melded:
 
 
 def _from_gaps(gap: Floats, delta: float, level: float) -> float:
-    """The largest bound over the numbers of guesses, each at its share of the level."""
-    # Given what was released, a guess is right with at most e^ε/(1 + e^ε) at δ = 0, however many guesses are made.
+    """Return the largest bound over the numbers of guesses, each at its share of the level."""
+    # Given the release, a guess is right with probability at most e^ε/(1 + e^ε) at δ = 0, for any number of guesses.
     pairs, most = len(gap), len(gap) if delta else int(np.count_nonzero(gap))
     right = _right_guesses(_mixed(gap))
     sizes = [most >> k for k in range(most.bit_length()) if most >> k >= FEWEST_GUESSES]
@@ -311,7 +311,7 @@ def _from_gaps(gap: Floats, delta: float, level: float) -> float:
 
 
 def _from_gaps_gaussian(gap: Floats, delta: float, level: float) -> float:
-    """The bound for Gaussian mechanisms: some pairs choose the number of guesses, and the others are guessed."""
+    """Return the bound for Gaussian mechanisms: some pairs choose the number of guesses, the others are guessed."""
     mixed = _mixed(gap)
     cut = int(len(gap) * CHOOSING_SHARE)
     chosen_by, rest = _right_guesses(mixed[:cut]), mixed[cut:]
@@ -327,25 +327,25 @@ def _from_gaps_gaussian(gap: Floats, delta: float, level: float) -> float:
         guesses = int(sizes[_invert_gaussian(expected, sizes, len(rest), delta, level)[1]])
     right = _right_guesses(rest)[guesses - 1]
     found = _invert_gaussian(np.array([right]), np.array([guesses]), len(rest), delta, level)[0]
-    # A Gaussian mechanism is (ε, δ)-private too: both bound the probability of the same event, and the better one holds.
+    # A Gaussian mechanism is (ε, δ)-private too: both bound the probability of the same event, so use the larger bound.
     return _invert(int(right), guesses, len(rest), delta, level, found)
 
 
 def _mixed(gap: Floats) -> Floats:
-    """The pairs in a fixed random order, so that their order does not decide between equal differences."""
+    """Return the pairs in a fixed random order, so that the given order does not rank equal differences."""
     return gap[np.random.default_rng(0).permutation(len(gap))]
 
 
 def _right_guesses(gap: Floats) -> Integers:
-    """How many of the first 1, 2, … guesses are right; the largest differences come first."""
+    """Count the right guesses among the first 1, 2, … guesses; the largest differences come first."""
     return np.cumsum(gap[np.argsort(-np.abs(gap), kind="stable")] > 0)
 
 
 def _invert(right: int, guesses: int, pairs: int, delta: float, level: float, least: float = 0.0) -> float:
-    """The least ε whose p-value is above the level, or ``least`` if it is smaller; the p-value grows with ε."""
+    """Return the least ε whose p-value is above the level, or ``least`` if it is smaller; the p-value grows with ε."""
     if not right:
         return least
-    # At δ = 0 it is the quantile, and δ > 0 only lowers it.
+    # At δ = 0 the bound is the quantile; δ > 0 only lowers it.
     low, high = least, float(special.logit(special.betaincinv(right, guesses - right + 1, level)))
     if not delta or high <= low:
         return max(low, high)
@@ -360,7 +360,7 @@ def _invert(right: int, guesses: int, pairs: int, delta: float, level: float, le
 
 
 def _log_choose(guesses: int) -> Floats:
-    """Logarithms of the binomial coefficients, for every number of right guesses."""
+    """Return the logarithms of the binomial coefficients, for every number of right guesses."""
     t = np.arange(guesses + 1.0)
     return np.asarray(special.gammaln(guesses + 1.0) - special.gammaln(t + 1) - special.gammaln(guesses - t + 1))
 
@@ -368,7 +368,7 @@ def _log_choose(guesses: int) -> Floats:
 def _p_value(
     right: int, guesses: int, pairs: int, epsilon: float, delta: float, combinations: Floats | None = None
 ) -> float:
-    r"""The largest probability of so many right guesses under (ε, δ)-privacy: the linear program of this module's page.
+    r"""Return the largest probability of this many right guesses under (ε, δ)-privacy: the module's linear program.
 
     The envelope at mδ is the least over slopes s of :math:`\max_l(\mathrm{gain}_l - s\kappa_l) + s m\delta`. Every slope gives
     a valid bound. The one used is that of the best chord to the last point, which belongs to the envelope.
@@ -379,7 +379,7 @@ def _p_value(
     logs = _log_choose(guesses) if combinations is None else combinations
     mass = np.exp(logs + t * special.log_expit(epsilon) + (guesses - t) * special.log_expit(-epsilon))
     reached = np.minimum(np.cumsum(mass[::-1])[::-1], 1.0)
-    # Where so many right guesses are too unlikely for floating point, fewer are likelier and bound them.
+    # If this number of right guesses is too unlikely for floating point, the probability of a smaller number bounds it.
     last = min(right, int(np.count_nonzero(reached > 1e-250)) - 1)
     gain, cost = reached[last] / reached[: last + 1], t[: last + 1] * mass[: last + 1] / reached[: last + 1]
     cost = np.maximum.accumulate(cost)
@@ -393,7 +393,7 @@ def _p_value(
 
 
 def _invert_gaussian(right: Integers, guesses: Integers, pairs: int, delta: float, level: float) -> tuple[float, int]:
-    """The largest ε up to which some number of guesses refutes a Gaussian mechanism, and which number does."""
+    """Return the largest ε up to which some number of guesses refutes a Gaussian mechanism, and that number."""
     low, high, which = 0.0, 16.0, 0
     while high - low > 10 * TOLERANCE:
         grid = np.linspace(low, high, 17)[1:]
@@ -407,10 +407,10 @@ def _invert_gaussian(right: Integers, guesses: Integers, pairs: int, delta: floa
 
 
 def _refute_gaussian(right: Integers, guesses: Integers, pairs: int, mu: Floats, level: float) -> NDArray[np.bool_]:
-    r"""Whether so many right guesses have less than the given probability for each μ: one row per number of guesses.
+    r"""Whether this many right guesses have a probability below the level for each μ: one row per number of guesses.
 
-    If :math:`P[T \ge v]` were the level, each constraint from j = v down would ask for more probability of T = j - 1, and
-    in sum for more than 1. ``hit`` and ``miss`` are the two sums of the constraint.
+    If :math:`P[T \ge v]` were the level, each constraint from j = v down would require more probability of T = j - 1, in
+    sum more than 1. ``hit`` and ``miss`` are the two sums of the constraint.
     """
     shape = len(right), len(mu)
     v, c, shift = (np.broadcast_to(one, shape).ravel() for one in (right[:, None], guesses[:, None], mu))
@@ -430,14 +430,12 @@ def _refute_gaussian(right: Integers, guesses: Integers, pairs: int, mu: Floats,
 
 
 def _gaps(inside: Any, outside: Any, half: Any) -> tuple[Floats, NDArray[Any]]:
-    """By how much the member's score is higher, pair by pair, and each pair's half."""
+    """Return the member's score minus the non-member's for each pair, and each pair's half."""
     first, second = _scores(inside, "inside"), _scores(outside, "outside")
     groups = np.zeros(len(first), dtype=np.int64) if half is None else np.asarray(half)
     if not len(first) or len(second) != len(first) or groups.shape != first.shape:
-        raise InputError(
-            "a pair needs a member and a non-member: give as many scores outside as inside, and one half each"
-        )
-    with np.errstate(invalid="ignore"):  # two infinite scores are equal, and their difference is not a number
+        raise InputError("inside, outside and half must have the same length: one value of each per pair")
+    with np.errstate(invalid="ignore"):  # the difference of two equal infinite scores is not a number
         return np.where(first == second, 0.0, first - second), groups
 
 
@@ -445,9 +443,9 @@ def _scores(values: Any, name: str) -> Floats:
     try:
         scores = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, one score each") from None
+        raise InputError(f"{name} must hold numbers, one score per run or record") from None
     if scores.ndim != 1 or np.isnan(scores).any():
-        raise InputError(f"{name} must be one list of numbers without gaps, one score each")
+        raise InputError(f"{name} must be one-dimensional, without missing values")
     return scores
 
 
@@ -456,4 +454,4 @@ def _check(delta: float, confidence: float) -> None:
         check_share("delta", delta)
     check_share(
         "confidence", confidence
-    )  # bounds of several attacks share a confidence, which may exceed that of one study
+    )  # several attacks share an error probability, so the confidence of one may exceed that of a study

@@ -1,4 +1,4 @@
-"""A guarantee of differential privacy, as data."""
+"""The guarantee of differential privacy that a defense states, as data."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Guarantee:
-    r"""A proof of (ε, δ)-differential privacy, and what it rests on.
+    r"""A proven (ε, δ)-differential privacy and its conditions.
 
     Parameters
     ----------
     epsilon, delta
         The claim.
     neighbours
-        Training sets that are told apart with difficulty: those that differ by the ``swap`` of one record, or by one
-        that is ``added or removed``.
+        How neighbouring training sets differ: by the ``swap`` of one record, or by one record that is
+        ``added or removed``.
     covers
-        What may be released: ``parameters`` (and so everything computed from them), or ``answers``.
+        The releases that it covers: ``parameters`` (and everything computed from them), or ``answers``.
     rests_on
-        What must be true for it, in plain words.
+        Conditions that must hold, in plain words.
     source
-        The statement behind it.
+        The theorem and its paper.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Guarantee:
     source: str = ""
 
     def for_swaps(self) -> tuple[float, float]:
-        """The same claim for the swap of one record: one removed and one added, (2ε, (1 + e^ε)δ) by group privacy."""
+        """Convert the claim to the swap of one record, one removed and one added: (2ε, (1 + e^ε)δ) by group privacy."""
         if self.neighbours == "swap":
             return self.epsilon, self.delta
         return 2 * self.epsilon, min(1.0, (1 + float(np.exp(min(self.epsilon, 50.0)))) * self.delta)

@@ -1,17 +1,17 @@
-r"""Private aggregation of teacher ensembles: labels by a noisy vote of models that share no record (Papernot et al. 2017).
+r"""Private aggregation of teacher ensembles (PATE): noisy votes of models trained on disjoint records (Papernot et al. 2017).
 
 The records are divided at random among M teachers. A query x gets :math:`n_k(x)` votes for class k, and its label is
 
 .. math:: \arg\max_k\,\{n_k(x) + \mathrm{Lap}(2/\gamma)\}
 
-[tople2020, Thm 4]. A swapped record changes one teacher and thus two counts by one, so that an answer is
+[tople2020, Thm 4]. Swapping one record changes one teacher and so two counts by one. Hence an answer is
 (γ, 0)-differentially private. Let :math:`g = \gamma/2`: the noise is Lap(1/g), and Papernot et al. write γ for this g. With
 :math:`\alpha(l)` the log-moment of order l of the privacy loss, the answers to T queries are (ε, δ)-private for
 
 .. math:: \varepsilon = \min_l \Bigl(\sum_{t \le T}\alpha_t(l) + \log(1/\delta)\Bigr)\Big/ l,
 
-*whatever the data are* with :math:`\alpha(l) \le 2g^2 l(l + 1)` (their Theorem 2) or :math:`2gl`, and simply added up
-:math:`T\gamma`. *For these votes* more is true where teachers agree. The noise overturns the winner j* with probability at most
+*for any data* with :math:`\alpha(l) \le 2g^2 l(l + 1)` (their Theorem 2) or :math:`2gl`, and by simple composition
+:math:`T\gamma`. *For these votes* ε is smaller if teachers agree. The noise changes the winner j* with probability at most
 (their Lemma 4)
 
 .. math:: q = \sum_{j \ne j^*} \frac{2 + g(n_{j^*} - n_j)}{4\exp(g(n_{j^*} - n_j))},
@@ -20,9 +20,9 @@ and if :math:`q < (e^{2g} - 1)/(e^{4g} - 1)` (their Theorem 3)
 
 .. math:: \alpha(l) \le \log\Bigl((1 - q)\Bigl(\frac{1 - q}{1 - e^{2g}q}\Bigr)^l + q\,e^{2gl}\Bigr).
 
-**The data-dependent ε is a function of the private votes.** It can tell of a record itself, and is not to be published as it
-is: that takes noise of its own (Papernot et al. 2018). It is here to compare ensembles, as Theorem 4 does. It need not rise
-with γ: less noise overturns fewer winners, and q falls faster than :math:`e^{2gl}` rises.
+**The data-dependent ε is a function of the private votes.** It can reveal records itself. Do not publish it without adding
+noise (Papernot et al. 2018). Use it to compare ensembles, as Theorem 4 does. It need not increase with γ: less noise changes
+fewer winners, and q falls faster than :math:`e^{2gl}` rises.
 """
 
 from __future__ import annotations
@@ -52,29 +52,29 @@ Counts = NDArray[np.int64]
 
 #: Orders of moments that are tried; any subset gives a valid ε.
 ORDERS = (*range(1, 65), *(2**power for power in range(7, 15)))
-NOISE = 0x70617465  # keeps the noise of the votes apart from all else that has the same seed
+NOISE = 0x70617465  # separates the noise of the votes from other draws with the same seed
 
 
 @dataclass(frozen=True, eq=False)
 class Pate:
-    """Labels by a noisy vote, and what they cost.
+    """Labels by a noisy vote and their privacy cost.
 
-    Only ``labels`` and ``epsilon_independent`` may leave the house; the votes, and what is computed from them, are private.
+    Only ``labels`` and ``epsilon_independent`` may be released; the votes and figures computed from them are private.
 
     Parameters
     ----------
     labels
         The noisy labels of the queries.
     votes
-        (queries, classes): how many teachers voted for which class.
+        (queries, classes): the number of teachers that voted for each class.
     classes
         The labels in the order of the columns of ``votes``.
     gamma, delta
-        An answer is (γ, 0)-private; all together are (ε, δ)-private.
+        One answer is (γ, 0)-private; all answers together are (ε, δ)-private.
     epsilon
-        ε for these votes: data-dependent, see the module.
+        Data-dependent ε, for these votes: see the module.
     epsilon_independent
-        ε whatever the votes: the smaller of the moments' and of simple composition.
+        ε for any votes: the smaller of the moments accountant's and of simple composition.
     agreement
         Mean over queries of the share of teachers that vote for the winner.
     changed
@@ -106,12 +106,12 @@ def pate(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Pate:
-    """Label public queries by a noisy vote of teachers, each trained on records of its own.
+    """Label public queries by a noisy vote of teachers that are trained on disjoint records.
 
     Parameters
     ----------
     learner
-        What trains a teacher: a classifier of `leakscope.learners`, its name, or a scikit-learn classifier.
+        Learner of the teachers: a classifier of `leakscope.learners`, its name, or a scikit-learn classifier.
     X, y
         The private records.
     queries
@@ -123,7 +123,7 @@ def pate(
     delta
         Failure probability of the guarantee over all queries.
     seed
-        Of the division, the training and the noise. Whoever knows it can take the noise off: for a release take a secret one.
+        Seed of the division, the training and the noise. Anyone who knows it can remove the noise: keep it secret for a release.
     workers, cache, progress
         See `leakscope.worlds.training.retrain`.
 
@@ -139,7 +139,7 @@ def pate(
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(f"{made.name} is trained for regression: teachers vote for classes, give a classifier.")
+        raise InputError(f"learner {made.name!r} is a regression model: pass a classifier")
     labels = read_labels(y, "the data")
     ready, records, codes, asked = _prepare(made, X, labels, queries)
     check_count("teachers", teachers, least=2, most=len(codes))
@@ -171,14 +171,14 @@ def pate(
 def student(learner: Any, queries: Any, labels: Any, *, seed: int = 0) -> Model:
     """Train a model on public queries and their noisy labels; it is as private as the labels.
 
-    Where all labels are the same there is nothing to learn, and the student says that label to everything.
+    If all labels are the same, the student predicts that label for every record.
 
     Parameters
     ----------
     learner
         A classifier: see `leakscope.learners`.
     queries, labels
-        What `pate` was asked, and its ``labels``.
+        The queries that `pate` labelled, and its ``labels``.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def student(learner: Any, queries: Any, labels: Any, *, seed: int = 0) -> Model:
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(f"{made.name} is trained for regression: a student learns classes, give a classifier.")
+        raise InputError(f"learner {made.name!r} is a regression model: pass a classifier")
     check_seed(seed)
     features, said = read_features(queries, "the queries"), read_labels(labels, "the queries")
     classes, first = np.unique(said, return_index=True)
@@ -197,19 +197,19 @@ def student(learner: Any, queries: Any, labels: Any, *, seed: int = 0) -> Model:
         return Model("student, one label", "classification", classes, True, _certain)
     ready, table, codes = made.prepare(features, said)
     model = ready.fit(table, codes, np.random.default_rng(np.random.SeedSequence(seed)))
-    predict = _Answer(ready, model, take_rows(features, first), classes)
+    predict = _StudentOutputs(ready, model, take_rows(features, first), classes)
     return Model(f"student, {ready.name}", "classification", classes, True, predict)
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------------
+# --- privacy accounting -----------------------------------------------------------------------------------------------
 
 
 def epsilons(votes: Any, gamma: float, delta: float) -> tuple[Estimate, Estimate]:
-    """The data-dependent ε of a table of votes, and the data-independent one of as many queries: see the module.
+    """Return the data-dependent ε of a table of votes, and the data-independent ε of the same number of queries.
 
     Examples
     --------
-    Ten queries on which 100 teachers agree cost little, and ten on which they are divided cost what any ten may:
+    Ten queries on which 100 teachers agree have a small ε; ten on which they are divided have the data-independent ε:
 
     >>> epsilons(np.tile([100, 0], (10, 1)), gamma=0.2, delta=1e-5)
     (at most 0.366, at most 2)
@@ -219,7 +219,7 @@ def epsilons(votes: Any, gamma: float, delta: float) -> tuple[Estimate, Estimate
     table = np.asarray(votes)
     if table.ndim != 2 or not len(table) or table.shape[1] < 2 or table.dtype.kind not in "iu" or table.min() < 0:
         raise InputError(
-            "votes must be a table of counts, one row for each query and one column for each of two classes or more."
+            "votes must be a table of counts, one row per query and one column per class, with at least two classes"
         )
     _check_privacy(gamma, delta)
     log_q = log_overturned(table, gamma)
@@ -230,16 +230,16 @@ def epsilons(votes: Any, gamma: float, delta: float) -> tuple[Estimate, Estimate
     dependent = min((float(log_moments(log_q, order, gamma).sum()) + charge) / order for order in ORDERS)
     return (
         _at_most(
-            min(dependent, independent), len(table), "moments accountant, data-dependent: not to be published as it is"
+            min(dependent, independent), len(table), "moments accountant, data-dependent: do not publish without noise"
         ),
         _at_most(independent, len(table), "moments accountant" if moments < simple else "simple composition"),
     )
 
 
 def gamma_for(epsilon: float, queries: int, delta: float) -> float:
-    r"""The largest γ with which so many queries cost ε at most, whatever the votes.
+    r"""Return the largest γ at which this number of queries has at most the given ε, for any votes.
 
-    The data-independent ε of the module is a minimum of terms that rise in γ. So it is at most ε as soon as one of them is, up to
+    The data-independent ε of the module is a minimum of terms that increase with γ. It is at most ε if one of them is, up to
 
     .. math:: \gamma = \max\Bigl\{\frac{\varepsilon}{T},\
               \max_l \sqrt{\frac{2(\varepsilon - \log(1/\delta)/l)_+}{T(l + 1)}}\Bigr\}.
@@ -254,7 +254,7 @@ def gamma_for(epsilon: float, queries: int, delta: float) -> float:
     check_count("queries", queries)
     spare = ((2 * (epsilon - math.log(1 / delta) / order) / (queries * (order + 1))) for order in ORDERS)
     most = max(epsilon / queries, *(math.sqrt(max(0.0, square)) for square in spare))
-    return most * (1 - 1e-12)  # so that rounding never makes it cost more
+    return most * (1 - 1e-12)  # so that rounding never exceeds ε
 
 
 def _at_most(epsilon: float, queries: int, method: str) -> Estimate:
@@ -262,7 +262,7 @@ def _at_most(epsilon: float, queries: int, method: str) -> Estimate:
 
 
 def log_overturned(votes: Any, gamma: float) -> Floats:
-    """Logarithm of the bound q on the probability that the noise overturns the winner (Papernot et al. 2017, Lemma 4).
+    """Return the logarithm of the bound q on the probability that noise changes the winner (Papernot et al. 2017, Lemma 4).
 
     Examples
     --------
@@ -275,7 +275,7 @@ def log_overturned(votes: Any, gamma: float) -> Floats:
 
 
 def log_moments(log_q: Floats, order: float, gamma: float) -> Floats:
-    """Bound on the log-moment of one order for each query, the smallest of the three of the module.
+    """Bound the log-moment of one order for each query by the smallest of the module's three bounds.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def log_moments(log_q: Floats, order: float, gamma: float) -> Floats:
     """
     g = gamma / 2
     general = np.full(log_q.shape, float(_independent(order, gamma)))
-    # (e^2g − 1)/(e^4g − 1) = 1/(e^2g + 1), which is safe where the powers are not
+    # (e^2g − 1)/(e^4g − 1) = 1/(e^2g + 1), which does not overflow
     sure = log_q < -np.logaddexp(0.0, 2 * g)
     log_own = log_q[sure]
     stays = (order + 1) * np.log1p(-np.exp(log_own)) - order * np.log1p(-np.exp(log_own + 2 * g))
@@ -293,7 +293,7 @@ def log_moments(log_q: Floats, order: float, gamma: float) -> Floats:
 
 
 def _independent(order: float, gamma: float) -> float:
-    """2g²l(l + 1) or 2gl, with 2g = γ."""
+    """Return the smaller of 2g²l(l + 1) and 2gl, with 2g = γ."""
     return min(gamma**2 * order * (order + 1) / 2, gamma * order)
 
 
@@ -315,7 +315,7 @@ def count_votes(said: NDArray[np.integer], classes: int) -> Counts:
 
 
 def noisy_winners(votes: Counts, gamma: float, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The class of the most votes of each query, after noise Lap(2/γ) on every count: (γ, 0)-private for each query.
+    """Return the class with the most votes per query after noise Lap(2/γ) on every count: (γ, 0)-private per query.
 
     Examples
     --------
@@ -327,16 +327,14 @@ def noisy_winners(votes: Counts, gamma: float, rng: np.random.Generator) -> NDAr
 
 
 def _prepare(learner: Learner, X: Any, labels: NDArray[Any], queries: Any) -> tuple[Learner, Any, NDArray[Any], Any]:
-    """The learner, records and queries as it takes them: it reads records with labels, so queries get any one."""
+    """Prepare records and queries for the learner; it reads records with labels, so queries get an arbitrary label."""
     features, asked = read_features(X, "the data"), read_features(queries, "the queries")
     if not len(asked):
-        raise InputError("there are no queries: give public records to label.")
+        raise InputError("queries is empty: pass public records to label")
     if np.shape(features)[1:] != np.shape(asked)[1:]:
-        raise InputError(
-            f"records have shape {np.shape(features)} and queries {np.shape(asked)}: give the same columns."
-        )
+        raise InputError(f"X has shape {np.shape(features)} and queries {np.shape(asked)}: pass the same columns")
     if len(features) != len(labels) or not len(labels):
-        raise InputError(f"there are {len(features)} records and {len(labels)} labels: give one label per record.")
+        raise InputError(f"X has {len(features)} records and y {len(labels)} labels: pass one label per record")
     ready, table, codes = learner.prepare(_stack(features, asked), np.append(labels, np.repeat(labels[:1], len(asked))))
     rows = np.arange(len(table))
     return ready, take_rows(table, rows[: len(labels)]), codes[: len(labels)], take_rows(table, rows[len(labels) :])
@@ -344,11 +342,11 @@ def _prepare(learner: Learner, X: Any, labels: NDArray[Any], queries: Any) -> tu
 
 def _stack(first: Any, second: Any) -> Any:
     if isinstance(first, pd.DataFrame) != isinstance(second, pd.DataFrame):
-        raise InputError("give records and queries both as tables with named columns, or both as arrays.")
+        raise InputError("X and queries must both be tables with named columns, or both arrays")
     if not isinstance(first, pd.DataFrame):
         return np.concatenate([first, second])
     if list(first.columns) != list(second.columns):
-        raise InputError("records and queries have different columns: give the same in the same order.")
+        raise InputError("X and queries have different columns: pass the same columns in the same order")
     return pd.concat([first, second], ignore_index=True)
 
 
@@ -371,7 +369,7 @@ def _certain(X: Any) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
+class _StudentOutputs:
     """A student's predictions; ``anchors`` holds a record of each class, since learners read records with their labels."""
 
     learner: Learner
@@ -386,7 +384,7 @@ class _Answer:
 
 
 def _agreement(votes: Counts) -> Estimate:
-    """Mean share of the winner over queries, no narrower than what a share of unseen queries could change."""
+    """Estimate the mean share of the winner; the interval is at least as wide as rare unseen queries require."""
     found = mean(votes.max(axis=1) / votes[0].sum())
     unseen = -math.log((1 - found.confidence) / 2) / len(votes)
     low, high = min(found.low, found.value - unseen), max(found.high, found.value + unseen)

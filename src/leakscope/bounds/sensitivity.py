@@ -1,4 +1,4 @@
-r"""How far one person can move the parameters: what the noise of a private release has to cover.
+r"""Sensitivity of the parameters to the swap of one training record: exact, bounded or sampled.
 
 The sensitivity of a learner on N records at training sets of size n is
 
@@ -6,7 +6,7 @@ The sensitivity of a learner on N records at training sets of size n is
 
 one record is swapped for another [farokhi2020, Prop. 1]. Gaussian noise has to cover this distance; Laplace noise covers
 :math:`\max\lVert\theta(S) - \theta(S')\rVert_1` [tople2020, Def. 5]. Definition 3 of farokhi2020 asks that the two sets
-differ in "at most one index" although both have n records. No two different sets do: a swap changes two.
+differ in "at most one index" although both have n records. Two different sets of n records differ in at least two.
 
 With objective :math:`F_S(\theta) = \lambda\theta^\top\theta + \tfrac1n\sum_{z\in S}\ell_z(\theta)`, let S = T + z and
 S' = T + z'. Both bounds below are the sum of the two largest values over records, since z ≠ z', and neither is more than
@@ -36,8 +36,8 @@ of :math:`(X^\top X + n\lambda I)^{-1}X^\top` are :math:`s/(s^2 + n\lambda) \le 
 :math:`r \le \lVert y_S\rVert/(2\sqrt{n\lambda}) \le \max|y|/(2\sqrt\lambda)`, and the same holds for :math:`\theta_T`.
 
 **Absolute distance.** :math:`\lVert v\rVert_1 \le \sqrt k\,\lVert v\rVert_2` where k of the entries of v may differ from 0.
-The coefficient of a column that is 0 in all records is 0 in every model, since the penalty alone acts on it; k is the number
-of the other columns. More columns thus raise the bound even where they are never of use.
+The coefficient of a column that is 0 in all records is 0 in every model, since only the penalty acts on it; k is the number
+of the other columns. More columns raise the bound even if they do not help prediction.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.learners import Logistic, Ridge, as_learner
 from leakscope.worlds.training import Progress, TrainingSets, design_generator, random_sets, retrain
 
-SETS = 20_000  # training sets that are tried one and all
-ROWS = 512  # rows of a table of distances that are held at a time
+SETS = 20_000  # largest number of training sets that `exact` enumerates
+ROWS = 512  # rows of a table of distances that are in memory at a time
 
 
 def sensitivity(
@@ -79,7 +79,7 @@ def sensitivity(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
-    """The farthest that swapping one training record for another can move the parameters.
+    """Measure the largest distance by which swapping one training record can change the parameters.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def sensitivity(
     X, y
         All records that a training set may be drawn from.
     size
-        Number of training records n, from 1 to one less than there are records.
+        Number of training records n, from 1 to the number of records minus 1.
     method
         ``exact``: train on every set of ``size`` records, at most 20,000 of them. ``bound``: an upper bound by proof, for
-        `Ridge` and `Logistic` with ``l2`` above 0. ``sampled``: the largest over random swaps, which is a lower bound and
-        guarantees nothing. ``auto``: exact if it can be done, otherwise the bound.
+        `Ridge` and `Logistic` with ``l2`` above 0. ``sampled``: the largest over random swaps, which is a lower bound without
+        a guarantee. ``auto``: exact if there are at most 20,000 sets, otherwise the bound.
     norm
-        How far two models are apart: 2 for the Euclidean distance of their parameters, which Gaussian noise has to cover,
+        Distance between the parameters of two models: 2 for the Euclidean distance, which Gaussian noise has to cover,
         1 for the sum of absolute differences, which Laplace noise has to cover [tople2020, Def. 5].
     swaps
         Number of random swaps for ``sampled``.
@@ -105,12 +105,12 @@ def sensitivity(
     -------
     Estimate
         Of kind ``exact``, ``upper bound`` or ``lower bound``. Noise for differential privacy needs one of the first two
-        (see `leakscope.bounds.any_attack.gaussian_noise` and `laplace_noise`), and even these speak of the given records only: another record that
-        may come can move the parameters farther.
+        (see `leakscope.bounds.any_attack.gaussian_noise` and `laplace_noise`). Even these hold for the given records only: a record
+        that is not among them can change the parameters more.
 
     Examples
     --------
-    The mean of three of the values 0, 0, 3, 9, plus a penalty λ = 1 that halves it, moves by at most 9/6:
+    The mean of three of the values 0, 0, 3, 9, halved by a penalty λ = 1, changes by at most 9/6:
 
     >>> from leakscope.learners import Ridge
     >>> ones, values = np.ones((4, 1)), np.array([0.0, 0.0, 3.0, 9.0])
@@ -132,7 +132,7 @@ def sensitivity(
     few = math.comb(len(X), size) <= SETS
     if method == "exact" and not few:
         raise InputError(
-            f"there are more than {SETS:,} training sets of {size} out of {len(X)} records, too many to try them all:"
+            f"method 'exact' would train on more than {SETS:,} sets of {size} out of {len(X)} records:"
             " use method='bound' or 'sampled'"
         )
     if method == "exact" or (method == "auto" and few):
@@ -144,13 +144,13 @@ def sensitivity(
 
 def _check(records: int, size: int, method: str, swaps: int, norm: int) -> None:
     if method not in ("auto", "exact", "bound", "sampled"):
-        raise InputError(f"there is no method {method!r}: use 'auto', 'exact', 'bound' or 'sampled'")
+        raise InputError(f"unknown method {method!r}: use 'auto', 'exact', 'bound' or 'sampled'")
     if records < 2:
-        raise InputError(f"a swap needs 2 records or more, not {records}")
+        raise InputError(f"X must hold 2 records or more for a swap, not {records}")
     check_count("size", size, 1, records - 1)
     check_count("swaps", swaps)
     if isinstance(norm, bool) or norm not in (1, 2):
-        raise InputError(f"norm is 2 for Euclidean or 1 for absolute distance, not {norm!r}")
+        raise InputError(f"norm must be 2 (Euclidean distance) or 1 (absolute distance), not {norm!r}")
 
 
 def _observe_parameters(learner: Any, model: Any, number: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
@@ -163,7 +163,7 @@ def _observe_parameters(learner: Any, model: Any, number: int, indices: Indices)
 def _exact(learner: Any, records: int, size: int, norm: int, seed: int, train: Any) -> Estimate:
     observe = partial(_observe_parameters, learner)
     _check_settled(train, observe, records, size, seed)
-    # What is in a set or what is out of it, whichever is shorter: 200 sets of 199 records are 200 numbers.
+    # Store each set or its complement, whichever is smaller: 200 sets of 199 records are 200 numbers.
     sets = list(combinations(range(records), min(size, records - size)))
     design = TrainingSets(records, len(sets), partial(_enumerated, records, size, sets), stream=_same_stream)
     parameters = np.stack([seen["parameters"] for seen in train(design, observe)])
@@ -178,7 +178,7 @@ def _check_settled(train: Any, observe: Any, records: int, size: int, seed: int)
     first, second = (seen["parameters"] for seen in train(twice, observe, progress=None))
     if np.linalg.norm(first - second) > 1e-9 * np.linalg.norm(first):
         raise InputError(
-            "the training is random, so trying all training sets once can't give the sensitivity:"
+            "method 'exact' needs deterministic training, and this learner's is random:"
             " use method='sampled' for a lower bound"
         )
 
@@ -197,9 +197,9 @@ def _same_stream(number: int) -> int:  # noqa: ARG001
 
 
 def _swap_groups(sets: Sequence[tuple[int, ...]]) -> list[list[int]]:
-    """Give the numbers of the sets that share all but one element, a list for each common part.
+    """Group the sets that share all but one element, one list of their numbers per common part.
 
-    Two sets are one swap apart where they share all but one element; so are then their complements. Any two such
+    Two sets that share all but one element differ by one swap, and so do their complements. Any two such
     sets have one common part, so that each pair is in one list.
     """
     groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
@@ -226,7 +226,7 @@ def _sampled(learner: Any, records: int, size: int, norm: int, swaps: int, seed:
     seen = train(design, partial(_observe_parameters, learner))
     parameters = np.stack([observed["parameters"] for observed in seen])
     value = float(np.linalg.norm(parameters[0::2] - parameters[1::2], ord=norm, axis=1).max())
-    method = f"the largest of {swaps:,} random swaps, which guarantees nothing"
+    method = f"largest of {swaps:,} random swaps, without a guarantee"
     return Estimate(value, value, math.inf, 1.0, "lower bound", n=records, method=method)
 
 
@@ -240,18 +240,18 @@ def _pair(number: int) -> int:
     return number // 2
 
 
-# --- by proof ---------------------------------------------------------------------------------------------------------
+# --- proven bounds ----------------------------------------------------------------------------------------------------
 
 
 def _bound(learner: Any, X: Floats, y: Floats, size: int, norm: int) -> Estimate:
     if not isinstance(learner, Ridge | Logistic):
         raise InputError(
-            f"no bound on the sensitivity of {learner.name} is known: use method='sampled' for a lower bound"
+            f"no bound on the sensitivity of learner {learner.name!r} is known: use method='sampled' for a lower bound"
         )
     if learner.l2 == 0:
         raise InputError(
-            "at l2 = 0 no bound on the sensitivity exists: set l2 above 0, take few enough records to try all training"
-            " sets, or use method='sampled' for a lower bound"
+            "method 'bound' needs l2 above 0: raise l2, use few enough records for method='exact',"
+            " or use method='sampled' for a lower bound"
         )
     if isinstance(learner, Ridge):
         value, method = _ridge_bound(X, y, size, learner.l2), "rank-one change of regularised least squares"
@@ -259,7 +259,7 @@ def _bound(learner: Any, X: Floats, y: Floats, size: int, norm: int) -> Estimate
         value, method = _logistic_bound(X, size, learner.l2), "strong convexity of the regularised logistic loss"
     if norm == 1:
         used = int(X.any(axis=0).sum())
-        value, method = math.sqrt(used) * value, f"{method}, and {used} coefficients that can move"
+        value, method = math.sqrt(used) * value, f"{method}, with {used} coefficients that can change"
     return Estimate(value, 0.0, value, 1.0, "upper bound", n=len(X), method=method)
 
 

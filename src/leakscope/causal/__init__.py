@@ -1,7 +1,7 @@
-"""Causal models: networks and worlds, models on the causes of Y, and what they leak [tople2020].
+"""Causal models: Bayesian networks, distribution shifts, invariance, IRM, and membership attacks under shift [tople2020].
 
-A model that uses only the causes of Y stays the same when the rest of the world shifts. ``leakscope.causal.study`` compares
-it with one that uses all that predicts Y: accuracy, membership and attributes, in distribution and under shift.
+A model that uses only the causes of Y is unaffected by shifts of the other variables. ``leakscope.causal.study`` compares it
+with a model that uses all features: accuracy, membership and attributes, in distribution and under shift.
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leakscope.causal.table_model import CausalTable
     from leakscope.studies.causal import study
 
-#: Module to its public names, which are imported when they are first used; the study is built on all of the others.
+#: Module to its public names, which are imported at first use; the study uses all the others.
 _OFFERS = {
     ".advantages": ("advantage_by_size", "worst_case_advantage"),
     ".bif": ("parse_bif", "read_bif"),

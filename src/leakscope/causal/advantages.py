@@ -1,17 +1,17 @@
-r"""What the bounded-loss adversary gains: over the worst of all shifted laws, and with more and more training records.
+r"""Advantage of the bounded-loss attack over the worst shifted distribution and by the number of training records.
 
-The adversary says "member" with probability 1 − loss/B [tople2020, Def. 7], so that its advantage against records of a law Q is
-:math:`(L_Q(h, y) - L_S(h, y))/B`. Two statements of the paper, and where they fail:
+The attack (the paper's bounded-loss adversary) predicts "member" with probability 1 − loss/B [tople2020, Def. 7]. Its advantage
+against non-members of a distribution Q is :math:`(L_Q(h, y) - L_S(h, y))/B`. Two statements of the paper, and where they fail:
 
-**Theorems 2 and 5.** A causal model that a small sample misled can be sharply wrong where an associational one is mildly so.
+**Theorems 2 and 5.** A causal model fitted to a small sample can have a large error where an associational one has a small one.
 Take the absolute loss, :math:`P(Y = 1)` = 0.9 where :math:`x_C = 1` and 0.5 where :math:`x_C = 0`, and a sample of one record
 (1, y = 0) and nine with :math:`x_C = 0`, five of them y = 0. Of f = 1 and g = 1 − x_C the second fits better, 0.5 against 0.6.
-A third model that says 0.4 or 0.6, by a feature which agrees with y in P, has the loss 0.4. Its worst case is 0.6, an advantage
+A third model that predicts 0.4 or 0.6, by a feature that equals y in P, has the loss 0.4. Its worst case is 0.6, an advantage
 of 0.2; that of g is 0.9, an advantage of 0.4. Both minimise the loss, g over :math:`H_C`, the third over
 :math:`H_A \supset H_C`. The theorems do hold for full tables
 of relative frequencies and the Brier loss, since the rows of the associational table average to those of the causal one.
 
-**Corollary 2.** The advantage against P goes to 0 with n. That against P* does not, even for f itself: it goes to
+**Corollary 2.** The advantage against P converges to 0 as n grows. That against P* does not, even for f itself: it converges to
 :math:`(L_{P^*}(f, y) - L_P(f, y))/B`, which is 0 only if all :math:`x_C` are equally hard. `advantage_by_size` gives both.
 """
 
@@ -40,15 +40,15 @@ MOST_CONFIGURATIONS = 2**22
 def worst_case_advantage(
     training: Any, losses: Any, probabilities: Any, *, causes: Any = None, bound: float = 1.0
 ) -> Estimate:
-    r"""The largest advantage of the bounded-loss adversary over all laws P* [tople2020, Thm 5, Eq. 7].
+    r"""Return the largest advantage of the bounded-loss attack over all distributions P* [tople2020, Thm 5, Eq. 7].
 
-    P* keeps :math:`P(Y \mid X_C)` and may do what it likes with all else: choose :math:`x_C`, and for each label the worst
+    P* keeps :math:`P(Y \mid X_C)` and is otherwise arbitrary: it chooses :math:`x_C`, and for each label the worst
     of the other features, which may be children of Y. The largest expected loss is
 
     .. math:: \max_{x_C} \sum_y P(y \mid x_C) \max_{x_A} L(h(x_C, x_A), y),
 
-    and the advantage is what it has over the mean loss of the training set, divided by the bound. Exact for the given
-    candidates; the paper's :math:`\max_{x'} L_{x'}(h, y)` over records with their labels is more than any P* reaches if Y is
+    and the advantage is its difference from the mean loss of the training set, divided by the bound. It is exact for the given
+    candidates; the paper's :math:`\max_{x'} L_{x'}(h, y)` over records with their labels is larger than for any P* if Y is
     random.
 
     Parameters
@@ -60,50 +60,50 @@ def worst_case_advantage(
     probabilities
         (candidates, labels): the probability of the label given the causes of that candidate.
     causes
-        Number of the configuration of the causes of each candidate, by default one of its own for each. Candidates may be all
-        configurations of a discrete world (`all_configurations`) or any finite set.
+        Number of the configuration of the causes of each candidate, by default different for each. Candidates may be all
+        configurations of discrete features (`all_configurations`) or any finite set.
 
     Examples
     --------
-    A fair coin, which a model that says "heads" gets wrong half of the time, whatever P* is:
+    A fair coin: a model that always predicts "heads" is wrong half of the time under every P*:
 
     >>> worst_case_advantage([0.5], [[0.0, 1.0]], [[0.5, 0.5]])
     0.00
 
-    A model that reads a copy of the coin is always right in P; P* may turn every copy around:
+    A model that uses a copy of the coin is always right under P; P* may invert every copy:
 
     >>> worst_case_advantage([0.0], [[0.0, 1.0], [1.0, 0.0]], [[0.5, 0.5], [0.5, 0.5]], causes=[0, 0])
     1.00
     """
     own = read_losses(training, "the training set")
     if not (math.isfinite(bound) and bound > 0):
-        raise InputError(f"bound is a number above 0, not {bound!r}")
+        raise InputError(f"bound must be a number above 0, not {bound!r}")
     table, weights = np.asarray(losses, np.float64), np.asarray(probabilities, np.float64)
     if table.ndim != 2 or table.shape != weights.shape or not table.size:
         raise InputError(
-            f"losses {table.shape} and probabilities {weights.shape} must be one table of candidates by labels"
+            f"losses {table.shape} and probabilities {weights.shape} must have one shape, (candidates, labels)"
         )
     if not all(values.min() >= 0 and values.max() <= bound * (1 + 1e-9) for values in (own, table)):
-        raise InputError(f"losses must be from 0 to the bound {bound:g}: divide or cut them")
+        raise InputError(f"losses must be from 0 to the bound {bound:g}: rescale or clip them")
     if weights.min() < 0 or (np.abs(weights.sum(axis=1) - 1) > 1e-6).any():
-        raise InputError("the probabilities of the labels of each candidate must sum to 1")
+        raise InputError("probabilities must sum to 1 for each candidate")
     group = np.arange(len(table)) if causes is None else np.asarray(causes)
     if group.shape != (len(table),):
-        raise InputError(f"there are {len(table)} candidates and {group.size} numbers of causes: give one for each")
+        raise InputError(f"causes has {group.size} entries for {len(table)} candidates: pass one for each")
     names, place = np.unique(group, return_inverse=True)
     worst, given = np.zeros((len(names), table.shape[1])), np.zeros((len(names), table.shape[1]))
     np.maximum.at(worst, place, table)
     given[place] = weights
     if (np.abs(given[place] - weights) > 1e-6).any():
-        raise InputError("candidates with the same causes must have the same probabilities of the labels")
+        raise InputError("probabilities must be equal for candidates with the same causes")
     value = (float((given * worst).sum(axis=1).max()) - float(own.mean())) / bound
     return Estimate(
-        value, value, value, 1.0, "exact", n=len(table), method=f"the worst law over {len(table):,} candidates"
+        value, value, value, 1.0, "exact", n=len(table), method=f"the worst distribution over {len(table):,} candidates"
     )
 
 
 def all_configurations(levels: Sequence[int]) -> NDArray[np.intp]:
-    """Every combination of codes of a few discrete features, (combinations, features), the last one fastest.
+    """Return every combination of codes of discrete features, (combinations, features), the last one fastest.
 
     Examples
     --------
@@ -112,13 +112,13 @@ def all_configurations(levels: Sequence[int]) -> NDArray[np.intp]:
     """
     if math.prod(levels) > MOST_CONFIGURATIONS:
         raise InputError(
-            f"features of {', '.join(map(str, levels))} levels have more than {MOST_CONFIGURATIONS:,} combinations: take fewer"
+            f"levels {', '.join(map(str, levels))} have more than {MOST_CONFIGURATIONS:,} combinations: pass fewer features"
         )
     return np.indices(tuple(levels), dtype=np.intp).reshape(len(levels), -1).T
 
 
 class SizeAdvantage(NamedTuple):
-    """Advantages of the bounded-loss adversary at one size; ``shift`` is what one has over the other."""
+    """Advantages of the bounded-loss attack at one training set size; ``shift`` is their difference."""
 
     size: int
     against_p: Estimate
@@ -137,22 +137,22 @@ def advantage_by_size(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> list[SizeAdvantage]:
-    r"""How the advantage of the bounded-loss adversary falls with the training records [tople2020, Cor. 2].
+    r"""Measure how the advantage of the bounded-loss attack falls with the number of training records [tople2020, Cor. 2].
 
-    The loss is 1 − p(y | x), bounded by 1, so that the advantage against a law Q is :math:`L_Q - L_S` [tople2020, Def. 7 and
-    the proof of Thm 5]. ``against_p`` is membership, and falls to 0. ``against_pstar`` adds ``shift``
-    :math:`= L_{P^*} - L_P`, which an attack on a model that never saw S finds as well, and which no number of records removes.
+    The loss is 1 − p(y | x), bounded by 1, so that the advantage against a distribution Q is :math:`L_Q - L_S` [tople2020, Def. 7
+    and the proof of Thm 5]. ``against_p`` is due to membership and converges to 0. ``against_pstar`` adds ``shift``
+    :math:`= L_{P^*} - L_P`, which the never-trained control has too, and which does not vanish with more records.
 
     Parameters
     ----------
     learner
         A classifier: see `leakscope.learners`.
     world, shifted
-        ``world(n, seed)`` gives n records (X, y) of P, ``shifted`` of P*.
+        ``world(n, seed)`` returns n records (X, y) of P, ``shifted`` of P*.
     repeats
-        Number of training sets of each size, each with fresh test records; intervals are over these.
+        Number of training sets of each size, each with new test records; intervals are over these.
     test
-        Fresh records of each law for every training set.
+        Number of test records of each distribution for every training set.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def advantage_by_size(
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(f"{made.name} is trained for regression: its loss has no bound, give a classifier")
+        raise InputError(f"learner {made.name!r} is a regression model, whose loss has no bound: pass a classifier")
     check_count("repeats", repeats, least=2)
     check_count("test", test)
     check_share("confidence", confidence)
@@ -185,7 +185,7 @@ def advantage_by_size(
 def _gains(
     learner: Any, world: World, shifted: World, size: int, test: int, child: np.random.SeedSequence
 ) -> tuple[float, float]:
-    """L_P − L_S and L_P* − L_S of one model."""
+    """Return L_P − L_S and L_P* − L_S of one model."""
     seeds = [int(number) for number in child.generate_state(4)]
     drawn = [world(size, seeds[0]), world(test, seeds[1]), shifted(test, seeds[2])]
     stacked = (np.concatenate([np.asarray(pair[side]) for pair in drawn]) for side in (0, 1))

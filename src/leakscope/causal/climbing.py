@@ -1,22 +1,22 @@
-r"""Graphs learned from a sample by hill climbing over directed acyclic graphs.
+r"""Structure learning by hill climbing over directed acyclic graphs.
 
-A graph scores the sum of the scores of its families, a variable v with its parents,
+The score of a graph is the sum of the scores of its families, a variable v with its parents,
 
 .. math:: s(v, \mathrm{pa}) = \sum_{c, x} N(c, x) \log\frac{N(c, x)}{N(c)} - w\, q\,(L_v - 1),
 
 where N counts rows, q is the number of configurations of the parents, :math:`L_v` the number of levels of v, and the weight
 w is :math:`\tfrac12 \log n` for BIC [Schwarz 1978] and 1 for AIC [Akaike 1974]. Adding or removing an arc changes one family,
-turning one changes two; the best of all such changes is made until none gains [Koller and Friedman 2009, section 18.4.3].
+reversing one changes two; the best change is made until none improves the score [Koller and Friedman 2009, section 18.4.3].
 
-With :math:`G_{pv}` the gain of v's family if p joined or left it, an arc p → v that is turned gains :math:`G_{pv} + G_{vp}`.
-So one matrix holds every gain, and after a change only the columns of the changed families are counted anew. A family
-whose penalty alone exceeds what v without parents loses is in no best graph. It is never counted, which bounds tables by a
-few numbers for each row of the sample.
+With :math:`G_{pv}` the gain of v's family if p is added or removed, reversing an arc p → v gains :math:`G_{pv} + G_{vp}`.
+So one matrix holds every gain, and after a change only the columns of the changed families are recomputed. A family
+whose penalty exceeds the loss of v without parents is in no best graph. It is never counted, which limits tables to a
+few numbers per row of the sample.
 
 Markov equivalence: graphs with the same adjacent pairs and the same colliders a → c ← b, with a and b not adjacent, imply
-the same independences [Verma and Pearl 1990] and have the same BIC. Data tell them apart no better than chance; between
-changes of equal gain the order of the columns decides. A learned arc is a cause only if the whole class agrees on it
-(``network.compelled_arcs``), or if outside knowledge (``forbidden``, ``required``) says so.
+the same independences [Verma and Pearl 1990] and have the same BIC. Data cannot distinguish them; between changes of equal
+gain the order of the columns decides. A learned arc is causal only if the whole class contains it
+(``network.compelled_arcs``), or if prior knowledge (``forbidden``, ``required``) implies it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ Progress = Callable[[str, int, int], None]
 
 #: Score to the weight of a free parameter in a sample of n rows.
 WEIGHTS: dict[str, Callable[[int], float]] = {"bic": lambda n: 0.5 * math.log(n), "aic": lambda n: 1.0}
-#: Gains are rounded to this many digits, so that equivalent changes tie, and rounding errors do not pick the winner.
+#: Digits to which gains are rounded, so that equivalent changes tie and rounding errors do not decide.
 DIGITS = 6
 #: A change that gains less is a tie.
 LEAST_GAIN = 1e-4
 
 
 def bic(codes: Codes, parents: Mapping[str, Sequence[str]], levels: Sequence[int]) -> float:
-    r"""Bayesian information criterion of a graph, :math:`\log \hat L - \tfrac12 k \log n`: higher is better.
+    r"""Return the Bayesian information criterion of a graph, :math:`\log \hat L - \tfrac12 k \log n`: higher is better.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def climb(
     required: Arcs = (),
     progress: Progress | None = None,
 ) -> Graph:
-    """Learn a graph by hill climbing: the best arc to add, remove or turn, until none gains.
+    """Learn a graph by hill climbing: add, remove or reverse the best arc until the score does not improve.
 
     Parameters
     ----------
@@ -105,27 +105,27 @@ def climb(
     score
         ``"bic"`` or ``"aic"``.
     most_parents
-        Of any variable; no limit unless told.
+        Largest number of parents of a variable; no limit by default.
     patience
-        How many changes in a row may fail to reach a new best score, where no graph is entered twice; the best graph met is
-        the answer. 0 is plain climbing.
+        Number of consecutive changes without a new best score before the search stops; no graph is visited twice, and the
+        best one is returned. 0 is plain hill climbing.
     orders
-        How often to climb. Changes that tie are taken in the order of the columns at first, then in random orders, and the
-        best graph of all is the answer: ties that break badly lead up a lower hill.
+        Number of searches. Ties are broken by the order of the columns in the first, and in random orders after it. The
+        best graph is returned, since ties can lead to a lower local maximum.
     seed
-        Of the random orders.
+        Seed of the random orders.
     start
-        Graph to start from; without, one of the required arcs alone.
+        Initial graph; by default that of the required arcs.
     forbidden, required
-        Arcs (parent, child) that must not, or must, be there.
+        Arcs (parent, child) that must not, or must, be in the graph.
     progress
-        Called with a word, the number of changes so far and one more, since nobody knows how many will come.
+        Called with a label, the number of changes so far and that number plus one, since the total is unknown.
 
     Returns
     -------
     dict
-        Variable to its parents. Which of a class of equivalent graphs it is depends on the order of the columns. Of two
-        graphs that score the same the one met first is taken.
+        Variable to its parents. Among equivalent graphs the result depends on the order of the columns. Of two graphs with
+        the same score the first is returned.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def climb(
     if (graph & ~allowed).any():
         parent, child = np.argwhere(graph & ~allowed)[0]
         raise InputError(
-            f"the arc {names[parent]!r} → {names[child]!r} is both forbidden and to be there: decide on one"
+            f"the arc {names[parent]!r} → {names[child]!r} is both forbidden and required: remove it from one"
         )
     _check_graph(graph, names, levels)
     families = _Families(codes, levels, WEIGHTS[score](len(codes)))
@@ -169,13 +169,13 @@ def learned_parents(
     no_children: bool = False,
     **settings: Any,
 ) -> tuple[str, ...]:
-    """The parents of the label in a graph learned by ``climb`` with these settings.
+    """Return the parents of the label in a graph learned by ``climb`` with these settings.
 
     [tople2020, section 4.1] says that for its four networks "a simple hill-climbing algorithm outputs the true causal
-    parents". Data alone give the class of equivalent graphs: whether a neighbour of the label is its cause or its effect is
-    identified only where the class orients the arc. Of the four labels that holds for Child/XrayReport and Alarm/BP; in the
-    graph of Sachs no arc is oriented. Elsewhere it is known only from outside: ``no_children=True`` says that the label
-    causes none of the others, and forbids those arcs.
+    parents". Data identify only the class of equivalent graphs: whether a neighbour of the label is its cause or its effect is
+    identified only if the class orients the arc. Of the four labels this holds for Child/XrayReport and Alarm/BP; in the
+    graph of Sachs no arc is oriented. Otherwise it requires prior knowledge: ``no_children=True`` states that the label
+    causes no other variable, and forbids those arcs.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def learned_parents(
 
 @dataclass(frozen=True)
 class ParentShare:
-    """In which share of resamples a variable is a parent of the label, and in which it is a parent or a child."""
+    """Share of resamples in which a variable is a parent of the label, and in which it is a parent or a child."""
 
     parent: Estimate
     neighbour: Estimate
@@ -211,12 +211,12 @@ def parent_confidence(
     most_parents: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, ParentShare]:
-    """How surely each variable is found as a parent of the label: climbing on resamples with replacement.
+    """Estimate how often each variable is learned as a parent of the label on bootstrap resamples.
 
     [Friedman, Goldszmidt and Wyner 1999, section 3]. A share of ``neighbour`` near 1 with a share of ``parent`` near 0 or 1
-    may still be an arc that data cannot orient: where graphs are equivalent, the order of the columns decides in every
-    resample alike. Rows drawn twice make dependence look stronger than it is, so that shares err upwards; intervals are
-    those of the finite number of resamples alone. Only variables found at least once are listed, surest first.
+    may still be an arc that data cannot orient: among equivalent graphs, the order of the columns decides in every
+    resample. Rows drawn twice make dependence appear stronger, so that shares are biased upwards; intervals cover only the
+    finite number of resamples. Only variables found at least once are listed, the largest share first.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def parent_confidence(
 
 
 class _Climber:
-    """A graph, and the gain of every change that keeps it free of cycles."""
+    """A graph and the gain of every change that keeps it acyclic."""
 
     def __init__(self, families: _Families, start: Matrix, allowed: Matrix, fixed: Matrix, most_parents: int) -> None:
         self.families, self.start = families, start
@@ -262,7 +262,7 @@ class _Climber:
         self.start_gains = self.gains
 
     def run(self, patience: int, ranks: NDArray[np.intp] | None, progress: Progress | None) -> tuple[Matrix, float]:
-        """Climb from the start, ties by rank, and hand back the best graph met and what it gained."""
+        """Climb from the start, ties by rank; return the best graph and its gain."""
         self.graph, self.gains = self.start, self.start_gains.copy()
         best, height, top, waited, changes = self.start, 0.0, 0.0, 0, 0
         seen = {best.tobytes()}
@@ -289,12 +289,12 @@ class _Climber:
                 progress("changes to the graph", changes, changes + 1)
 
     def _choices(self) -> Floats:
-        """Gains of adding, removing and turning the arc p → v, (3, variables, variables); -inf where that can't be."""
+        """Return the gains of adding, removing and reversing the arc p → v, (3, variables, variables); -inf if impossible."""
         graph, gains = self.graph, self.gains
         reach = _reachable(graph)
         room = graph.sum(axis=0) < self.most_parents
         free = graph & ~self.fixed
-        # Turning p → v closes no cycle if the arc is the only way from p to v: one child of p leads to v, v itself.
+        # Reversing p → v creates no cycle if the arc is the only path from p to v: only one child of p, v itself, leads to v.
         single = graph.astype(np.float32) @ reach.astype(np.float32) == 1
         choices: Floats = np.full((3, *graph.shape), -np.inf)
         for choice, gain, fits in (
@@ -306,7 +306,7 @@ class _Climber:
         return choices.round(DIGITS)
 
     def _after(self, place: int) -> tuple[Matrix, tuple[int, ...]]:
-        """The graph after a change, and the variables whose families it changes."""
+        """Return the graph after a change, and the variables whose families it changes."""
         kind, parent, child = (int(index) for index in np.unravel_index(place, (3, *self.graph.shape)))
         after = self.graph.copy()
         after[parent, child] = kind == 0
@@ -325,13 +325,13 @@ class _Families:
 
     def __init__(self, codes: Codes, levels: Sequence[int], weight: float) -> None:
         self.codes, self.levels, self.weight = codes, list(levels), weight
-        # Number of free parameters at which the penalty exceeds all that parents can gain.
+        # Number of free parameters at which the penalty exceeds the largest possible gain.
         alone = [count_table(codes, child, [], levels) for child in range(len(self.levels))]
         self.most = [-_score(table, weight) / weight for table in alone]
         self.number = np.empty(len(codes), np.intp)
 
     def gains(self, child: int, parents: NDArray[np.intp]) -> Floats:
-        """How much the family of a child gains if each other variable joined it, or left it if it is a parent."""
+        """Return the gain of a child's family if each other variable is added, or removed if it is a parent."""
         levels, size = self.levels, self.levels[child]
         columns = [*map(int, parents), child]
         sizes = [levels[column] for column in columns]
@@ -374,7 +374,7 @@ def _matrix(names: Sequence[str], arcs: Arcs) -> Matrix:
     matrix = np.zeros((len(names), len(names)), bool)
     for parent, child in arcs:
         if unknown := [name for name in (parent, child) if name not in place]:
-            raise InputError(f"an arc names {list_names(unknown)}, which is no column: it is (parent, child)")
+            raise InputError(f"an arc names {list_names(unknown)}, which is not a column: pass arcs as (parent, child)")
         matrix[place[parent], place[child]] = True
     return matrix
 
@@ -388,7 +388,7 @@ def _parents(names: Sequence[str], graph: Matrix) -> Graph:
 
 
 def _check_graph(graph: Matrix, names: Sequence[str], levels: Sequence[int]) -> None:
-    """Refuse a given graph that has a cycle, or a family too large to count."""
+    """Raise an error for a graph with a cycle or with a family too large to count."""
     topological_order(_parents(names, graph))
     for child, name in enumerate(names):
         cells = levels[child] * math.prod(size for size, parent in zip(levels, graph[:, child], strict=True) if parent)
@@ -397,21 +397,21 @@ def _check_graph(graph: Matrix, names: Sequence[str], levels: Sequence[int]) -> 
 
 def _check_label(label: str, names: Sequence[str]) -> None:
     if label not in names:
-        raise InputError(f"the label {label!r} is no column: choose one of {list_names(names, 12)}")
+        raise InputError(f"the label {label!r} is not a column: choose one of {list_names(names, 12)}")
 
 
 def _check(codes: Codes, names: Sequence[str], levels: Sequence[int], score: str) -> Codes:
     codes = np.asarray(codes)
     if score not in WEIGHTS:
-        raise InputError(f"graphs are scored by {' or '.join(WEIGHTS)}, not {score!r}")
+        raise InputError(f"score must be {' or '.join(WEIGHTS)}, not {score!r}")
     if codes.ndim != 2 or len(codes) < 2 or not np.issubdtype(codes.dtype, np.integer):
         raise InputError("codes must be whole numbers, (rows, variables), with two rows or more")
     if not codes.shape[1] == len(names) == len(levels) == len(set(names)):
         raise InputError(
             f"{codes.shape[1]} columns of codes, {len(set(names))} different names and {len(levels)} numbers of levels "
-            "must be as many: one of each for a variable"
+            "must have one length: pass one of each per variable"
         )
     if (wrong := (codes.min(axis=0) < 0) | (codes.max(axis=0) >= np.asarray(levels))).any():
         column = int(wrong.argmax())
-        raise InputError(f"the codes of {names[column]!r} must be from 0 to {levels[column] - 1}: code its levels anew")
+        raise InputError(f"the codes of {names[column]!r} must be from 0 to {levels[column] - 1}: recode its levels")
     return np.asfortranarray(codes)

@@ -1,12 +1,12 @@
-r"""Tests of invariance by regression, where Y or some of X are numbers; see `conditional_tests` for the hypothesis.
+r"""Invariance tests by linear and logistic regression, for numeric Y or X; see `conditional_tests` for the hypothesis.
 
-``LinearTest`` (Y a number). Assumes :math:`Y = a + X_S b + \varepsilon` with noise independent of :math:`X_S`, of any law.
+``LinearTest`` (Y a number). Assumes :math:`Y = a + X_S b + \varepsilon` with noise of any distribution, independent of :math:`X_S`.
 Coefficients: the F test of Chow (1960) of one regression against one for each environment [Peters et al. 2016, Method I].
 Noise: the test of Brown and Forsythe (1974) on the residuals of the pooled regression, each divided by the root of one minus its
 leverage; it keeps its level for noise that is not normal. Bonferroni over the two.
 
-``LogisticTest`` (Y a class, X numbers or mixed). Assumes log-odds that are linear in :math:`X_S`. Rao's score test of
-coefficients of their own for each environment: with the scores :math:`U_e` and informations :math:`I_e` of the environments at
+``LogisticTest`` (Y a class, X numbers or mixed). Assumes log-odds that are linear in :math:`X_S`. Rao's score test against
+separate coefficients for each environment: with the scores :math:`U_e` and informations :math:`I_e` of the environments at
 the pooled fit,
 
 .. math:: T = \sum_e U_e^\top I_e^+ U_e - U^\top I^+ U, \qquad U = \sum_e U_e,\; I = \sum_e I_e,
@@ -26,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from leakscope.causal.conditional_tests import Integers, Outcome, both, pseudo_inverse
+from leakscope.causal.conditional_tests import Integers, SetOutcome, both, pseudo_inverse
 from leakscope.core.arrays import Floats
 
-ROWS = 2**15  # rows of a design that are worked on at once
-PENALTY = 1e-2  # precision of a normal prior on coefficients: keeps them finite where classes are separable
+ROWS = 2**15  # rows of a design that are processed at once
+PENALTY = 1e-2  # precision of a normal prior on coefficients, which keeps them finite if classes are separable
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Regressors:
     """Regressors of all columns, a constant first, with rows sorted by environment.
 
     Parameters
@@ -46,7 +46,7 @@ class Design:
     slices
         Rows of each environment.
     order
-        Where each row stood.
+        Original position of each row.
     """
 
     matrix: Floats
@@ -55,8 +55,8 @@ class Design:
     order: Integers
 
     @classmethod
-    def of(cls, blocks: Sequence[Floats], environment: NDArray[np.integer]) -> Design:
-        """From the regressors of each column, (records, width) each."""
+    def of(cls, blocks: Sequence[Floats], environment: NDArray[np.integer]) -> Regressors:
+        """Make the design from the regressors of each column, (records, width) each."""
         order = np.argsort(environment, kind="stable")
         widths = [1, *(block.shape[1] for block in blocks)]
         ends = np.cumsum(widths)
@@ -70,11 +70,11 @@ class Design:
         return cls(matrix, places, tuple(slice(*pair) for pair in pairwise(edges)), order)
 
     def columns(self, chosen: Sequence[int]) -> Integers:
-        """Positions of the constant and of the regressors of these columns."""
+        """Return the positions of the constant and of the regressors of these columns."""
         return np.concatenate([np.zeros(1, np.int64), *(self.places[column] for column in chosen)])
 
     def blocks(self, rows: slice, columns: Integers) -> Iterator[tuple[slice, Floats]]:
-        """Some columns of an environment, some rows at a time."""
+        """Yield some columns of an environment, a block of rows at a time."""
         for start in range(rows.start, rows.stop, ROWS):
             part = slice(start, min(start + ROWS, rows.stop))
             yield part, self.matrix[part][:, columns]
@@ -82,7 +82,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class LinearTest:
-    """Same coefficients and same noise in all environments, for a linear regression of Y on X_S; see the module.
+    """Tests equal coefficients and noise in all environments for a linear regression of Y on X_S; see the module.
 
     Examples
     --------
@@ -95,26 +95,26 @@ class LinearTest:
     (True, True)
     """
 
-    design: Design
+    design: Regressors
     label: Floats
     grams: Floats
 
     @classmethod
     def of(cls, blocks: Sequence[Floats], label: Floats, environment: NDArray[np.integer]) -> LinearTest:
-        """Gram matrices of the regressors and the label, one for each environment, for all sets."""
-        design = Design.of(blocks, environment)
+        """Compute the Gram matrices of regressors and label, one per environment, for all sets."""
+        design = Regressors.of(blocks, environment)
         scaled = ((label - label.mean()) / label.std())[design.order]
         tables = (np.column_stack([design.matrix[rows], scaled[rows]]) for rows in design.slices)
         return cls(design, scaled, np.stack([table.T @ table for table in tables]))
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = self.design.columns(columns)
         n, environments = len(self.label), len(self.design.slices)
         pooled, coefficients, inverse, rank = self._regress(self.grams.sum(axis=0), chosen)
         parts = [self._regress(gram, chosen) for gram in self.grams]
         bic = n * math.log(max(pooled, 1e-12 * n) / n) + rank * math.log(n)
-        if pooled <= 1e-9 * n:  # Y is a function of X_S in every environment, the same one
-            return Outcome(1.0, bic)
+        if pooled <= 1e-9 * n:  # Y is the same function of X_S in every environment
+            return SetOutcome(1.0, bic)
         apart, ranks = sum(part[0] for part in parts), sum(part[3] for part in parts)
         freedom = ranks - rank
         ratio = max(pooled - apart, 0.0) / max(apart, 1e-12 * n) * (n - ranks) / max(freedom, 1)
@@ -125,10 +125,10 @@ class LinearTest:
         within = float(sum(((part - mean) ** 2).sum() for part, mean in zip(deviations, means, strict=True)))
         between = float(sizes @ (means - sizes @ means / n) ** 2)
         spread = between / max(within, 1e-300) * (n - environments) / (environments - 1)
-        return Outcome(both(chow, float(special.fdtrc(environments - 1, n - environments, spread))), bic)
+        return SetOutcome(both(chow, float(special.fdtrc(environments - 1, n - environments, spread))), bic)
 
     def _regress(self, gram: Floats, chosen: Integers) -> tuple[float, Floats, Floats, int]:
-        """Sum of squared residuals, coefficients, inverse of the Gram matrix, and its rank."""
+        """Return the sum of squared residuals, the coefficients, the inverse of the Gram matrix, and its rank."""
         inverse, rank = pseudo_inverse(gram[np.ix_(chosen, chosen)])
         coefficients = inverse @ gram[chosen, -1]
         vector = np.zeros(len(gram))
@@ -136,7 +136,7 @@ class LinearTest:
         return max(float(vector @ gram @ vector), 0.0), coefficients, inverse, rank
 
     def _deviations(self, rows: slice, chosen: Integers, coefficients: Floats, inverse: Floats) -> Floats:
-        """Absolute deviations of an environment's residuals from their median, each residual to the same variance."""
+        """Return absolute deviations of an environment's residuals, scaled to equal variance, from their median."""
         residuals = np.empty(rows.stop - rows.start)
         for part, block in self.design.blocks(rows, chosen):
             leverage = np.einsum("ij,ij->i", block @ inverse, block)
@@ -149,7 +149,7 @@ class LinearTest:
 
 @dataclass(frozen=True, eq=False)
 class LogisticTest:
-    """Same coefficients in all environments, for a (multinomial) logistic regression of Y on X_S; see the module.
+    """Tests equal coefficients in all environments for a (multinomial) logistic regression of Y on X_S; see the module.
 
     Examples
     --------
@@ -162,17 +162,17 @@ class LogisticTest:
     (True, True)
     """
 
-    design: Design
+    design: Regressors
     label: Integers
     classes: int
 
     @classmethod
     def of(cls, blocks: Sequence[Floats], label: NDArray[np.integer], environment: NDArray[np.integer]) -> LogisticTest:
-        """With class codes from 0 on, all of which occur."""
-        design = Design.of(blocks, environment)
+        """Make the test for class codes from 0, all of which occur."""
+        design = Regressors.of(blocks, environment)
         return cls(design, label[design.order].astype(np.int64), int(label.max()) + 1)
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = self.design.columns(columns)
         fit, scores, informations = self._fit(chosen)
         inverse, rank = pseudo_inverse(informations.sum(axis=0))
@@ -182,10 +182,10 @@ class LogisticTest:
             inverse, own = pseudo_inverse(information)
             statistic, freedom = statistic + float(score @ inverse @ score), freedom + own
         p_value = float(special.chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-        return Outcome(p_value, -2 * fit + rank * math.log(len(self.label)))
+        return SetOutcome(p_value, -2 * fit + rank * math.log(len(self.label)))
 
     def _fit(self, chosen: Integers) -> tuple[float, Floats, Floats]:
-        """Log-likelihood, and the scores and informations of each environment, at the pooled fit by Newton's method."""
+        """Fit the pooled model by Newton's method; return log-likelihood, and scores and informations by environment."""
         width = len(chosen) * (self.classes - 1)
         theta, step, best = np.zeros(width), np.zeros(width), -math.inf
         prior = PENALTY * np.eye(width)
@@ -198,12 +198,12 @@ class LogisticTest:
             theta, best = theta + step, value
             gradient = scores.sum(axis=0) - PENALTY * theta
             step = linalg.solve(informations.sum(axis=0) + prior, gradient, assume_a="pos")
-            if float(gradient @ step) < 1e-5:  # what the next step would still change of the statistic
+            if float(gradient @ step) < 1e-5:  # bounds the change of the statistic by the next step
                 break
         return fit, scores, informations
 
     def _at(self, theta: Floats, chosen: Integers) -> tuple[float, Floats, Floats]:
-        """Log-likelihood, scores (environments, width) and informations at these coefficients, class after class."""
+        """Return log-likelihood, scores (environments, width) and informations at these coefficients."""
         p, others = len(chosen), self.classes - 1
         weights = theta.reshape(others, p)
         fit = 0.0

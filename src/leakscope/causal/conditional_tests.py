@@ -1,20 +1,20 @@
-r"""Tests of invariance by counting: is the law of Y given X_S the same in every environment E?
+r"""Invariance tests by counts: whether Y given X_S has the same distribution in every environment E.
 
-:math:`H_{0,S}`: Y and E are independent given :math:`X_S`. A test is made once for the data and then called for any set S; what
-all sets share is computed once. This one is for Y and X of few levels; `conditional_regressions` has those for numbers.
+:math:`H_{0,S}`: Y and E are independent given :math:`X_S`. A test is constructed once for the data and then called for any set S;
+common quantities are computed once. This test is for Y and X of few levels; `conditional_regressions` has those for numbers.
 
 Each configuration of :math:`X_S` is a stratum with an environments × classes table of counts N and its expectation M given the
-margins. Of two statistics the smaller p-value counts double (Bonferroni):
+margins. The p-value is twice the smaller one of two statistics (Bonferroni):
 
 .. math:: X^2 = \sum_s \sum_{e,y} \frac{(N_{sey} - M_{sey})^2}{M_{sey}}, \qquad
           Q = d^\top V^+ d, \quad d = \sum_s (N_s - M_s), \quad V = \operatorname{Cov}(d).
 
-:math:`X^2` (Pearson) sees any difference; Q (Cochran, Mantel and Haenszel; Birch 1965 for several classes) sees one that goes
-the same way in all strata, also where strata are small. Where every expectation is 5 or more both are compared with the chi
-squared law. Elsewhere environments are permuted within strata, which is exact: given :math:`H_{0,S}` each table has the
-hypergeometric law of its margins, and tables are drawn from it. Drawing ends early where it can't matter: after 10 exceedances
-(Besag and Clifford 1991), or before it begins if the inequality of Cantelli with the exact moments of :math:`X^2` (Haldane
-1940), or that of Markov for Q, puts the p-value below a twentieth of the level.
+:math:`X^2` (Pearson) detects any difference; Q (Cochran, Mantel and Haenszel; Birch 1965 for several classes) detects one with the
+same direction in all strata, even in small strata. If every expectation is 5 or more, both are compared with the chi squared
+distribution. Otherwise environments are permuted within strata, which is exact: given :math:`H_{0,S}` each table has the
+hypergeometric distribution of its margins, and tables are drawn from it. Drawing stops after 10 exceedances (Besag and Clifford
+1991). No table is drawn if Cantelli's inequality with the exact moments of :math:`X^2` (Haldane 1940), or Markov's for Q, bounds
+the p-value by a twentieth of the level.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from leakscope.core.arrays import Floats
 
 Integers = NDArray[np.int64]
 
-EXPECTED_COUNT = 5.0  # from this expectation on in every cell, counts are compared with the chi squared law
-EXCEEDANCES = 10  # draws that reach the observed statistic after which drawing ends
+EXPECTED_COUNT = 5.0  # smallest expectation of every cell for the chi squared distribution
+EXCEEDANCES = 10  # drawing stops after this number of draws that reach the observed statistic
 CELLS = 2**20  # cells of tables in memory at once
 
 
-class Outcome(NamedTuple):
-    """What a test says of one set: the p-value of invariance, and how well the set predicts (BIC, lower is better)."""
+class SetOutcome(NamedTuple):
+    """Result for one set: the p-value of invariance, and the BIC of the label (lower is better)."""
 
     p_value: float
     bic: float
@@ -47,11 +47,11 @@ class Outcome(NamedTuple):
 class ConditionalTest(Protocol):
     """A test of invariance for any set of columns, by their positions."""
 
-    def __call__(self, columns: Sequence[int]) -> Outcome: ...
+    def __call__(self, columns: Sequence[int]) -> SetOutcome: ...
 
 
 def both(first: float, second: float) -> float:
-    """P-value of two tests of one hypothesis by Bonferroni.
+    """Combine the p-values of two tests of one hypothesis by Bonferroni.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def both(first: float, second: float) -> float:
 
 
 def pseudo_inverse(matrix: Floats) -> tuple[Floats, int]:
-    """Pseudo-inverse and rank of a covariance or Gram matrix; directions below 1e-9 of the largest count as none.
+    """Return pseudo-inverse and rank of a covariance or Gram matrix; eigenvalues below 1e-9 of the largest count as 0.
 
     Examples
     --------
@@ -87,12 +87,12 @@ class Tables(NamedTuple):
 
     @property
     def expected(self) -> Floats:
-        """Expectation of the counts given the margins."""
+        """Return the expectation of the counts given the margins."""
         return np.asarray(self.rows[:, :, None] * self.columns[:, None, :] / self.rows.sum(axis=1)[:, None, None])
 
 
 def chi_squared_moments(tables: Tables) -> tuple[float, float]:
-    r"""Mean and variance of Pearson's :math:`X^2`, summed over strata, given all margins (Haldane 1940).
+    r"""Return mean and variance of Pearson's :math:`X^2`, summed over strata, given all margins (Haldane 1940).
 
     Examples
     --------
@@ -104,7 +104,7 @@ def chi_squared_moments(tables: Tables) -> tuple[float, float]:
     for margin in (tables.rows, tables.columns):
         size = (margin > 0).sum(axis=1)
         inverse = np.divide(1.0, margin, where=margin > 0, out=np.zeros_like(margin)).sum(axis=1)
-        # With two records nothing varies: both parts are 0, and the divisor does not matter.
+        # With two records both parts are 0, so that the divisor does not matter.
         parts.append((size, (size - 1) * (n - size) / (n - 1), (n * inverse - size**2) / np.maximum(n - 2, 1)))
     (r, v, w), (c, v2, w2) = parts
     mean = n / (n - 1) * (r - 1) * (c - 1)
@@ -113,7 +113,7 @@ def chi_squared_moments(tables: Tables) -> tuple[float, float]:
 
 
 def draw_tables(tables: Tables, draws: int, rng: np.random.Generator) -> Floats:
-    """Tables with the margins of these, (draws, strata, environments, classes), as permuting records within strata gives.
+    """Draw tables with these margins, (draws, strata, environments, classes), as by permutation within strata.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def draw_tables(tables: Tables, draws: int, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CountTest:
-    """Y independent of E given the configuration of X_S, from counts; see the module.
+    """Tests independence of Y and E given the configuration of X_S by counts; see the module.
 
     Parameters
     ----------
@@ -150,9 +150,9 @@ class CountTest:
     label, environment
         Codes, with numbers ``classes`` and ``environments``.
     weights
-        How many records each row stands for.
+        Number of records per row.
     level
-        Level of the tests that follow: it settles how many tables are drawn.
+        Level of the tests, which determines how many tables are drawn.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class CountTest:
             tuple(sizes[:-2]), sizes[-2], sizes[-1], level, seed,
         )  # fmt: skip
 
-    def __call__(self, columns: Sequence[int]) -> Outcome:
+    def __call__(self, columns: Sequence[int]) -> SetOutcome:
         chosen = list(columns)
         number, span = _numbers(self.features[:, chosen], [self.levels[column] for column in chosen])
         strata, stratum = _dense(number, span)
@@ -198,20 +198,20 @@ class CountTest:
         total = by_class.sum(axis=1)
         fit = float(special.xlogy(by_class, by_class).sum() - special.xlogy(total, total).sum())
         bic = -2 * fit + (self.classes - 1) * strata * math.log(self.weights.sum())
-        # A stratum of one environment or of one class says nothing: its table is settled by its margins.
+        # A stratum with one environment or one class has no information: its margins determine its table.
         useful = ((by_class > 0).sum(axis=1) > 1) & ((by_environment > 0).sum(axis=1) > 1)
         if not useful.any():
-            return Outcome(1.0, bic)
+            return SetOutcome(1.0, bic)
         rows = np.flatnonzero(useful[stratum])
         order = rows[np.argsort(stratum[rows], kind="stable")]
         place = np.cumsum(useful) - 1
-        return Outcome(self._p_value(order, place[stratum[order]], np.random.default_rng([self.seed, *chosen])), bic)
+        return SetOutcome(self._p_value(order, place[stratum[order]], np.random.default_rng([self.seed, *chosen])), bic)
 
     def _count(self, stratum: Integers, codes: Integers, strata: int, size: int) -> Floats:
         return _weighed(stratum * size + codes, self.weights, (strata, size))
 
     def _blocks(self, order: Integers, stratum: Integers, draws: int) -> Iterator[Tables]:
-        """Tables of the strata, as many at a time as fit into memory ``draws`` times."""
+        """Yield tables of the strata, as many at a time as fit into memory ``draws`` times."""
         cells = self.environments * self.classes
         step = max(1, CELLS // (cells * draws))
         for start in range(0, int(stratum[-1]) + 1, step):
@@ -249,8 +249,8 @@ class CountTest:
     def _permuted(
         self, order: Integers, stratum: Integers, observed: Floats, inverse: Floats, rng: np.random.Generator
     ) -> float:
-        """P-values of both statistics by drawing, until both were reached `EXCEEDANCES` times or no more draws are due."""
-        # With so many draws an early end always means a p-value above the level.
+        """Return p-values of both statistics by drawing, until both were reached `EXCEEDANCES` times or all draws are done."""
+        # With this number of draws, an early stop implies a p-value above the level.
         most = math.ceil(2 * EXCEEDANCES / self.level) - 1
         reached = np.zeros((2, 0), bool)
         slack = 1e-9 * (1 + observed)  # sums in another order differ by rounding; a tie counts as reached
@@ -266,7 +266,7 @@ class CountTest:
 
 
 def sequential_p_value(reached: NDArray[np.bool_], most: int) -> float:
-    """Exact p-value of draws that end at the h-th exceedance, h/l after l draws, or else after all of them, (g + 1)/(most + 1).
+    """Return the exact p-value of draws that stop at the h-th exceedance: h/l after l draws, otherwise (g + 1)/(most + 1).
 
     Source: Besag and Clifford 1991, section 3.
 
@@ -282,7 +282,7 @@ def sequential_p_value(reached: NDArray[np.bool_], most: int) -> float:
 
 
 def _statistics(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Pearson's statistic and the sums of the differences, one for each leading index of the counts."""
+    """Return Pearson's statistic and the sums of the differences, one for each leading index of the counts."""
     difference = counts - expected
     inverse = np.divide(1.0, expected, where=expected > 0, out=np.zeros_like(expected))
     squares = np.einsum("dsey,dsey,sey->d", difference, difference, inverse)
@@ -290,7 +290,7 @@ def _statistics(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
 
 
 def _covariance(tables: Tables) -> Floats:
-    """Covariance of the summed counts, without the last environment and class, given the margins."""
+    """Return the covariance of the summed counts, without the last environment and class, given the margins."""
     n = tables.rows.sum(axis=1)
     spreads = []
     for margin in (tables.rows[:, :-1], tables.columns[:, :-1]):
@@ -304,7 +304,7 @@ def _covariance(tables: Tables) -> Floats:
 
 
 def _numbers(table: Integers, sizes: Sequence[int]) -> tuple[Integers, int]:
-    """One whole number for each row, equal for equal rows only, and how many there may be."""
+    """Return one whole number per row, equal for equal rows only, and the number of possible values."""
     number, span = np.zeros(len(table), np.int64), 1
     for column, size in enumerate(sizes):
         if span * size > 2**62:
@@ -315,12 +315,12 @@ def _numbers(table: Integers, sizes: Sequence[int]) -> tuple[Integers, int]:
 
 
 def _weighed(places: Integers, weights: Floats, shape: tuple[int, ...]) -> Floats:
-    """Sum of the weights at each place of an array."""
+    """Sum the weights at each position of an array."""
     return np.asarray(np.bincount(places, weights, math.prod(shape)), dtype=np.float64).reshape(shape)
 
 
 def _dense(number: Integers, span: int) -> tuple[int, Integers]:
-    """How many different numbers there are, and each by its rank among them."""
+    """Return the number of different values, and the rank of each value among them."""
     if span <= 4 * len(number):
         there = np.bincount(number, minlength=span) > 0
         return int(there.sum()), (np.cumsum(there) - 1)[number]

@@ -1,4 +1,4 @@
-r"""Tables by counting: the maximum-likelihood estimate :math:`\hat P(x_v \mid c) = N(c, x_v)/N(c)` of a sample."""
+r"""Maximum-likelihood tables of a sample by counting: :math:`\hat P(x_v \mid c) = N(c, x_v)/N(c)`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leakscope.core.errors import InputError
 
 Counts = NDArray[np.int64]
 
-FEW = 24  # cells up to which comparing all rows with each is quicker than sorting them into all
+FEW = 24  # largest number of cells for which comparing all rows with each cell is faster than sorting
 BLOCK = 65_536  # rows that stay in the processor's cache while they are counted
 
 
 def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], levels: Sequence[int]) -> Counts:
-    """How often each level of a column stands with each configuration of others, (configurations, levels).
+    """Count each level of a column by the configuration of other columns, (configurations, levels).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], 
         rows = codes[first : first + block]
         for column, size in zip(columns, sizes, strict=True):
             if rows[:, column].max() >= size or (signed and rows[:, column].min() < 0):
-                raise InputError(f"column {column + 1} of the sample has codes beyond 0 to {size - 1}: code it anew")
+                raise InputError(f"column {column + 1} of the sample has codes outside 0 to {size - 1}: recode it")
         number = small_configurations(rows, columns, sizes)
         if counts.size <= FEW:
             counts += [np.count_nonzero(number == cell) for cell in range(counts.size)]
@@ -54,7 +54,7 @@ def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], 
 
 
 def fit_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], levels: Sequence[int]) -> Floats:
-    """Relative frequencies of the levels of a column by configuration of others; unseen configurations get equal shares.
+    """Return the level frequencies of a column by the configuration of others; unseen configurations get equal shares.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def fit_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], le
 def fit_tables(
     network: Network, codes: NDArray[np.integer], parents: Mapping[str, Sequence[str]] | None = None
 ) -> Network:
-    """The network with tables counted in a sample; ``parents`` gives another graph over the same variables.
+    """Return the network with tables counted in a sample; ``parents`` replaces its graph.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables of people as the numbers that models take: levels as codes, numbers standardised, codes as zeros and ones."""
+"""Encoding of tables for causal models: codes of levels, standardised numbers, one-hot columns."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from leakscope.data.encoding import text_codes
 from leakscope.data.records import list_names
 from leakscope.models.model import Task
 
-#: A column of whole numbers with no more different values than this is one of levels.
+#: Largest number of different values of a column of whole numbers that is treated as levels.
 MOST_VALUES = 20
 MOST_LEVELS = 256
 MISSING = "?"
-#: Squares of larger numbers, and of smaller differences, leave the range of numbers.
+#: Squares of larger numbers overflow, and those of smaller differences underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """A table with a label, as numbers.
+class EncodedTable:
+    """A table with a label, encoded as numbers.
 
     Parameters
     ----------
     X
-        One row for each record: codes of levels, or standardised numbers; uint8 where all columns are codes.
+        One row per record: codes of levels, or standardised numbers; uint8 if all columns are codes.
     y
         Positions in ``classes``, or values.
     names
@@ -48,18 +48,16 @@ class Encoded:
     classes: NDArray[Any] | None
 
     def columns(self, names: Sequence[str], what: str) -> tuple[int, ...]:
-        """Positions of some columns."""
+        """Return the positions of some columns."""
         if unknown := [name for name in names if name not in self.names]:
-            raise InputError(
-                f"there is no column {list_names(unknown)} for {what} beside the label: choose of {list_names(self.names, 12)}"
-            )
+            raise InputError(f"{what}: unknown column {list_names(unknown)}: choose from {list_names(self.names, 12)}")
         return tuple(self.names.index(name) for name in dict.fromkeys(names))
 
 
-def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Encoded:
-    """Read a table: texts, truth values and few whole numbers become codes of sorted levels, other numbers are standardised.
+def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> EncodedTable:
+    """Encode a table: texts, booleans and few whole numbers become codes of sorted levels, other numbers are standardised.
 
-    A missing text is the level "?". Without a ``task``, labels that are texts, truth values or at most 20 whole numbers are
+    A missing text is the level "?". Without a ``task``, labels that are texts, booleans or at most 20 whole numbers are
     classes.
 
     Examples
@@ -70,15 +68,15 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     (('job', 'height'), (2, 0), [[0.0, -1.22], [1.0, 0.0], [0.0, 1.22]], [0, 1, 0])
     """
     if label not in table.columns:
-        raise InputError(f"there is no label column {label!r}: the columns are {list_names(table.columns, 12)}")
+        raise InputError(f"unknown label column {label!r}: the columns are {list_names(table.columns, 12)}")
     labels = table[label]
     if labels.isna().any():
-        raise InputError(f"{label!r} is missing in {int(labels.isna().sum())} records: leave these out")
+        raise InputError(f"label {label!r} is missing in {int(labels.isna().sum())} records: drop them")
     names = [name for name in table.columns if name != label]
     if same := [name for name in names if _values(table[name]) < 2]:
-        raise InputError(f"there is only one value in {list_names(same)}: drop what is the same for all records")
+        raise InputError(f"column {list_names(same)} has only one value: drop it")
     if not names:
-        raise InputError(f"there is no column but {label!r}: there is nothing to learn from")
+        raise InputError(f"the table has no column but the label {label!r}: add features")
     parts = [_column(table[name], str(name)) for name in names]
     levels = tuple(count for _, count in parts)
     kind = np.uint8 if all(levels) else np.float64
@@ -86,21 +84,21 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     for row, (values, _) in zip(X, parts, strict=True):
         row[:] = values
     y, classes = _labels(labels, str(label), task)
-    return Encoded(X.T, y, tuple(map(str, names)), levels, classes)
+    return EncodedTable(X.T, y, tuple(map(str, names)), levels, classes)
 
 
 def _values(column: pd.Series[Any]) -> int:
-    """Number of different values of a column."""
+    """Return the number of different values of a column."""
     try:
         return column.nunique(dropna=False)
     except TypeError:
         raise InputError(
-            f"{column.name!r} has cells that are neither texts nor numbers, such as lists: drop it"
+            f"column {column.name!r} has cells that are neither texts nor numbers, such as lists: drop it"
         ) from None
 
 
 def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
-    """Codes and the number of levels, or standardised numbers and 0."""
+    """Return codes and the number of levels, or standardised numbers and 0."""
     if _is_continuous(values):
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if not np.isfinite(numbers).all():
@@ -120,7 +118,7 @@ def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
 def _labels(labels: pd.Series[Any], name: str, task: Task | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if task == "regression" or (task is None and _is_continuous(labels)):
         if not _is_number(labels):
-            raise InputError(f"{name!r} is text, and a regression needs numbers: choose task='classification'")
+            raise InputError(f"label {name!r} is text, and a regression needs numbers: use task='classification'")
         values = labels.to_numpy(np.float64)
         if not np.isfinite(values).all() or np.abs(values).max() > LARGEST or np.ptp(values) < SMALLEST:
             raise InputError(
@@ -146,7 +144,7 @@ def _is_continuous(values: pd.Series[Any]) -> bool:
 
 
 def one_hot(codes: NDArray[Any], levels: Sequence[int]) -> NDArray[np.float32]:
-    """One column of zeros and ones for each level of each column; of two levels one, of one level none; numbers as they are.
+    """Return one-hot columns: one per level, one for two levels, none for one level; numbers are unchanged.
 
     Parameters
     ----------

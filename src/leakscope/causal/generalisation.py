@@ -1,4 +1,4 @@
-r"""What a model loses outside of its training set and under shift [tople2020, section 2.2].
+r"""Generalisation errors in and out of distribution, discrepancy, and the transfer bound [tople2020, section 2.2].
 
 With :math:`L_P(h, y)` the expected loss under P and :math:`L_S` its mean over the training set S, which is known exactly,
 
@@ -7,22 +7,22 @@ With :math:`L_P(h, y)` the expected loss under P and :math:`L_S` its mean over t
    \mathrm{IDE} = L_P(h, y) - L_S(h, y), \quad \mathrm{ODE} = L_{P^*}(h, y) - L_S(h, y), \quad
    \mathrm{disc}_H(P, P^*) = \max_{h, h' \in H} |L_P(h, h') - L_{P^*}(h, h')|
 
-[Defs. 1–3], where :math:`P^*` is any law with the same :math:`P(Y \mid X_C)`, and f is the best predictor from
-:math:`X_C`. With a loss that is symmetric and obeys the triangle inequality [Thm 1, Eqs. 4 and 5],
+[Defs. 1–3], where :math:`P^*` is any distribution with the same :math:`P(Y \mid X_C)`, and f is the best predictor from
+:math:`X_C`. With a loss that is symmetric and satisfies the triangle inequality [Thm 1, Eqs. 4 and 5],
 
 .. math:: \mathrm{ODE} \le \mathrm{disc}_H(P, P^*) + \mathrm{IDE} + L_{P^*}(f, y) + L_P(f, y),
 
-and the last two terms are 0 where Y is a function of :math:`X_C`. What the paper's statements need, and where they fail:
+and the last two terms are 0 if Y is a function of :math:`X_C`. Conditions of the paper's statements, and where they fail:
 
-**Theorem 1.** The proof never uses that f is causal: the inequality holds for *every* f and every set H with f and h in it,
-{h, f} among them. Squared error, the paper's example, breaks the triangle inequality. It still holds for a causal h, by
+**Theorem 1.** The proof does not use that f is causal: the inequality holds for *every* f and every set H that contains f and h,
+for example {h, f}. Squared error, the paper's example, violates the triangle inequality. It still holds for a causal h, by
 :math:`E(h - y)^2 = E(h - f)^2 + E(f - y)^2`. It fails for others: h = 0, f = 1, and y = 0 under P but 2 under P* give an ODE of
 4 and a bound of 2.
 
-**Lemma 1.** If S and S' may be *any* data sets, then also those where all features but :math:`X_C` are 0. There the learners of a
-penalised linear family coincide, so that the associational sensitivity is at least the causal one at every n: true for any
-subset of the features, causal or not. If records are those that P gives, it fails at every n: let a child of Y be a copy of
-it. Least squares then finds y = copy on every training set, with sensitivity 0, and the causal regression still moves.
+**Lemma 1.** If S and S' may be *any* data sets, they include those where all features but :math:`X_C` are 0. On these, penalised
+linear models coincide, so that the associational sensitivity is at least the causal one at every n. This is true for any
+subset of the features, causal or not. If records are drawn from P, the lemma fails at every n: let a child of Y be a copy of
+it. Least squares then finds y = copy on every training set, with sensitivity 0, and the causal regression has a larger one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Loss = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Generalisation:
-    """In- and out-of-distribution error [tople2020, Defs. 1 and 2], and their difference, which S has no part in."""
+    """In- and out-of-distribution error [tople2020, Defs. 1 and 2], and their difference, which does not depend on S."""
 
     in_distribution: Estimate
     out_of_distribution: Estimate
@@ -59,17 +59,17 @@ class Generalisation:
 def generalisation_errors(
     training: Any, test_p: Any, test_pstar: Any, *, bound: float | None = None, confidence: float = 0.95
 ) -> Generalisation:
-    """IDE and ODE from the losses of one model.
+    """Estimate IDE and ODE from the losses of one model.
 
     Parameters
     ----------
     training
-        Losses of the training records: all of S, so that their mean has no error.
+        Losses of all training records, so that their mean has no sampling error.
     test_p, test_pstar
-        Losses of fresh records of P and of P*.
+        Losses of held-out records of P and of P*.
     bound
-        The largest loss there can be. Where all losses are the same, an interval from their spread would be a point;
-        with the bound it allows for the share that so many records may have missed.
+        The largest possible loss. If all losses are equal, an interval from their standard deviation would be a point;
+        with the bound, it allows for rare losses that the sample may have missed.
 
     Examples
     --------
@@ -93,18 +93,17 @@ def generalisation_errors(
 def discrepancy(
     models: Sequence[Predict], test_p: Any, test_pstar: Any, loss: Loss, *, confidence: float = 0.95
 ) -> Estimate:
-    r"""The discrepancy distance of P and P* over a finite set of models [tople2020, Def. 3].
+    r"""Estimate the discrepancy distance of P and P* over a finite set of models [tople2020, Def. 3].
 
-    :math:`\max |L_P(h, h') - L_{P^*}(h, h')|` over all pairs of the given models. For a class that holds more models it is a
-    lower bound; `linear_discrepancy` is the whole class of bounded linear models. The interval holds for all pairs at once
-    (Bonferroni).
+    :math:`\max |L_P(h, h') - L_{P^*}(h, h')|` over all pairs of the given models. For a larger class it is a lower bound;
+    `linear_discrepancy` covers the class of bounded linear models. The intervals of all pairs are simultaneous (Bonferroni).
 
     Parameters
     ----------
     models
         Functions from records to predictions, two or more.
     test_p, test_pstar
-        Records of P and of P*; labels play no part.
+        Records of P and of P*; labels are not used.
     loss
         Two arrays of predictions to the loss of each record.
 
@@ -118,7 +117,7 @@ def discrepancy(
     """
     check_share("confidence", confidence)
     if len(models) < 2:
-        raise InputError("a discrepancy compares pairs of models: give two or more")
+        raise InputError("models must hold two models or more")
     said = [(_predictions(model, test_p), _predictions(model, test_pstar)) for model in models]
     pairs = list(combinations(said, 2))
     gaps, errors = np.empty(len(pairs)), np.empty(len(pairs))
@@ -139,12 +138,12 @@ def discrepancy(
 def linear_discrepancy(
     X_p: Any, X_pstar: Any, radius: float, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
 ) -> Estimate:
-    r"""The discrepancy distance over all linear models θᵀx with :math:`\lVert\theta\rVert \le r`, for the squared error.
+    r"""Estimate the discrepancy over all linear models θᵀx with :math:`\lVert\theta\rVert \le r`, for the squared error.
 
     :math:`\max |E_P(\delta^\top x)^2 - E_{P^*}(\delta^\top x)^2|` over :math:`\lVert\delta\rVert \le 2r` is
-    :math:`4r^2` times the largest absolute eigenvalue of :math:`E_P[xx^\top] - E_{P^*}[xx^\top]`. By Weyl's inequality that
-    eigenvalue errs by no more than the largest one of the error of the matrix, whose quantile a Gaussian multiplier
-    bootstrap gives: the interval is wide rather than wrong where there is no shift.
+    :math:`4r^2` times the largest absolute eigenvalue of :math:`E_P[xx^\top] - E_{P^*}[xx^\top]`. By Weyl's inequality the
+    error of this eigenvalue is at most the largest eigenvalue of the error matrix, whose quantile a Gaussian multiplier
+    bootstrap estimates. The interval is conservative if there is no shift.
 
     Examples
     --------
@@ -155,7 +154,7 @@ def linear_discrepancy(
     tables = [_table(X_p, "P"), _table(X_pstar, "P*")]
     if tables[0].shape[1] != tables[1].shape[1]:
         raise InputError(
-            f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: make them equal"
+            f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: pass the same columns"
         )
     check_number("radius", radius, least=0, open_ends=True)
     check_count("resamples", resamples, least=20)
@@ -177,7 +176,7 @@ def linear_discrepancy(
 
 @dataclass(frozen=True)
 class TransferBound:
-    """The out-of-distribution error of a model beside its bound [tople2020, Eq. 5], and the terms of the bound."""
+    """The out-of-distribution error of a model, its bound [tople2020, Eq. 5], and the terms of the bound."""
 
     measured: Estimate
     bound: Estimate
@@ -198,19 +197,19 @@ def transfer_bound(
     others: Sequence[Predict] = (),
     confidence: float = 0.95,
 ) -> TransferBound:
-    """The out-of-distribution error and its bound of [tople2020, Thm 1, Eq. 5]; Eq. 4 where Y is a function of its causes.
+    """Estimate the out-of-distribution error and its bound [tople2020, Thm 1, Eq. 5; Eq. 4 if Y is a function of its causes].
 
     Parameters
     ----------
     model, reference
-        h and f. The bound holds for every f; a good predictor on both laws makes it small.
+        h and f. The bound holds for every f; it is small if f predicts well under both distributions.
     training, test_p, test_pstar
-        Pairs (X, y): the training set of the model, and fresh records of P and P*.
+        Pairs (X, y): the training set of the model, and held-out records of P and P*.
     loss
-        Symmetric, and must obey the triangle inequality, such as the absolute or the 0-1 loss; see the module for squared
-        error.
+        A symmetric loss that satisfies the triangle inequality, such as the absolute or the 0-1 loss; see the module for
+        squared error.
     others
-        More models of the class H: the discrepancy is taken over these, h and f. With none the bound is the tightest.
+        More models of the class H: the discrepancy is over these, h and f. Without others the bound is tightest.
 
     Examples
     --------
@@ -230,7 +229,7 @@ def transfer_bound(
         [read_losses(loss(answers[side], labels), name) for answers in said]
         for side, labels, name in ((0, y_p, "P"), (1, y_star, "P*"))
     )
-    apart = 1 - (1 - confidence) / 3  # three terms are uncertain, and their ends add up
+    apart = 1 - (1 - confidence) / 3  # Bonferroni over three terms
     gap = discrepancy([model, reference, *others], X_p, X_star, loss, confidence=apart)
     parts = [gap, mean(h_p + f_p, apart).mapped(lambda loss: loss - float(own.mean())), mean(f_star, apart)]
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
@@ -251,17 +250,17 @@ def transfer_bound(
 
 
 def read_losses(values: Any, where: str) -> Floats:
-    """Losses as float64, one for each record, or a sentence that says what they must be."""
+    """Return losses as float64, one per record, or raise an error."""
     losses = np.asarray(values, dtype=np.float64)
     if losses.ndim != 1 or not losses.size or not np.isfinite(losses).all():
-        raise InputError(f"losses of {where} must be one finite number for each record, and of one record or more")
+        raise InputError(f"losses of {where} must be finite numbers, one per record, for at least one record")
     return losses
 
 
 def _predictions(model: Predict, X: Any) -> Any:
     said = np.asarray(model(X))
     if len(said) != len(X):
-        raise InputError(f"a model gives {len(said)} predictions for {len(X)} records: return one for each")
+        raise InputError(f"a model returns {len(said)} predictions for {len(X)} records: return one per record")
     return said
 
 
@@ -273,12 +272,12 @@ def _table(X: Any, where: str) -> Floats:
 
 
 def _error(losses: Floats) -> float:
-    """Standard error of the mean."""
+    """Return the standard error of the mean."""
     return float(losses.std(ddof=1)) / math.sqrt(len(losses)) if len(losses) > 1 else math.inf
 
 
 def _mean(losses: Floats, bound: float | None, confidence: float) -> Estimate:
-    """Mean with Student's interval, no narrower than what a share of unseen records could change."""
+    """Estimate the mean with Student's interval, at least as wide as rare unseen losses require."""
     found = mean(losses, confidence)
     if bound is None:
         return found
@@ -287,7 +286,7 @@ def _mean(losses: Floats, bound: float | None, confidence: float) -> Estimate:
 
 
 def _perturbed(table: Floats, moment: Floats, rng: np.random.Generator) -> Floats:
-    """A random matrix with the law of the error of a second-moment matrix, to first order."""
+    """Draw a matrix with the distribution of the error of a second-moment matrix, to first order."""
     weights = rng.normal(size=len(table))
     drawn: Floats = (table.T @ (weights[:, None] * table) - weights.sum() * moment) / len(table)
     return drawn

@@ -1,22 +1,22 @@
-r"""Which features are causes of Y, when no graph is known but data from several environments: invariant causal prediction.
+r"""Invariant causal prediction: find causes of Y from data of several environments without a graph.
 
-If nothing acts on Y itself, then Y given its causes has the same law in every environment, whatever was done to the rest. So for
-every set S of the candidate features the hypothesis
+If no environment acts on Y itself, then Y given its causes has the same distribution in every environment. So for every set S
+of the candidate features the hypothesis
 
-.. math:: H_{0,S}:\ Y \mid X_S \text{ has the same law in every environment}
+.. math:: H_{0,S}:\ Y \mid X_S \text{ has the same distribution in every environment}
 
-is tested at level :math:`\alpha`, and the answer is what all accepted sets share [Peters, Bühlmann and Meinshausen 2016,
-section 3]:
+is tested at level :math:`\alpha`, and the result is the intersection of all accepted sets [Peters, Bühlmann and Meinshausen
+2016, section 3]:
 
 .. math:: \hat S = \bigcap_{S:\ H_{0,S} \text{ accepted}} S, \qquad
           P(\hat S \subseteq \text{causes of } Y) \ge 1 - \alpha \quad [\text{Theorem 1}].
 
-One true hypothesis, that of the causes themselves, must be accepted for this, so that the many tests need no correction.
-It rests on three assumptions: no environment changes how Y comes from its causes; no hidden variable acts on both Y and a
-feature; the causes are among the candidates. That a feature is *not* in the answer says nothing: environments that are alike
-accept every set, and the answer is empty.
+This requires that one true hypothesis, that of the causes themselves, is accepted, so that the tests need no multiplicity
+correction. There are three assumptions: no environment changes how Y depends on its causes; no hidden variable acts on both Y
+and a feature; the causes are among the candidates. A feature that is *not* in the result may still be a cause: if environments
+have the same distribution, every set is accepted, and the result is empty.
 
-The p-value of feature j is the largest p-value of any set without j: where it is at most :math:`\alpha`, j is in the answer.
+The p-value of feature j is the largest p-value of any set without j: if it is at most :math:`\alpha`, j is in the result.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from leakscope.data.records import list_names
 
 Test = Literal["auto", "counts", "linear", "logistic"]
 
-MOST_SETS = 20_000  # more sets than this are refused
-SCREENED_ROWS = 20_000  # rows that the screening of many columns looks at
+MOST_SETS = 20_000  # largest number of sets to test
+SCREENED_ROWS = 20_000  # rows used to screen many columns
 ASSUMES = {
-    "counts": "counts in each configuration of the features, which assumes no form of dependence",
-    "linear": "linear regression, which assumes a straight-line effect and noise that does not depend on the features",
+    "counts": "counts in each configuration of the features, without assumptions on the form of dependence",
+    "linear": "linear regression, which assumes a linear effect and noise that does not depend on the features",
     "logistic": "logistic regression, which assumes log-odds that are linear in the features",
 }
 
 
 class InvariantSet(NamedTuple):
-    """A set of features that was accepted, its p-value, and how well it predicts (BIC of the label, lower is better)."""
+    """An accepted set of features, its p-value, and the BIC of the label (lower is better)."""
 
     features: tuple[Column, ...]
     p_value: float
@@ -54,29 +54,29 @@ class InvariantSet(NamedTuple):
 
 @dataclass(frozen=True)
 class Invariance:
-    """The answer of `invariant_features`; ``str()`` says it in plain words.
+    """The result of `invariant_features`; ``str()`` describes it.
 
     Parameters
     ----------
     features
-        What all accepted sets share: causes of the label, all of them at once with probability ``confidence``.
+        The intersection of all accepted sets. With probability ``confidence``, all of these features are causes of the label.
     accepted
-        The sets that are invariant as far as the test can see, small ones first.
+        The sets for which invariance is not rejected, small ones first.
     p_values
-        Candidate to the largest p-value of any set without it: how surely it is a cause (small is sure).
-        They mean nothing where all sets are rejected.
+        Candidate to the largest p-value of any set without it: a small value is evidence for a cause.
+        They have no meaning if all sets are rejected.
     tested
-        How many sets were tested.
+        Number of sets tested.
     candidates, columns
         The features whose sets were tested, and all features.
     screening
-        How candidates were chosen from the columns; empty if they were not.
+        How candidates were selected from the columns; empty without selection.
     test
         ``counts``, ``linear`` or ``logistic``.
     rejected_all
-        No set is invariant: an assumption does not hold, and nothing can be said about causes.
+        Whether all sets are rejected: an assumption does not hold, and causes cannot be identified.
     plausible
-        Of the accepted sets the one that predicts best for its size (BIC): a suggestion, not a finding. None if there is none.
+        The accepted set with the best BIC: a suggestion, not significant. None if no set is accepted.
     environments
         Environment to the number of its records.
     """
@@ -96,35 +96,34 @@ class Invariance:
 
     @property
     def alike(self) -> bool:
-        """Whether the label itself has the same law in all environments, so that they can't tell any cause."""
+        """Whether the label has the same distribution in all environments, so that causes cannot be identified."""
         return any(not found.features for found in self.accepted)
 
     def __str__(self) -> str:
-        return "\n".join([*self._answer(), *self._grounds()])
+        return "\n".join([*self._finding(), *self._basis()])
 
-    def _answer(self) -> list[str]:
-        sure = f"{100 * self.confidence:g} % confidence"
+    def _finding(self) -> list[str]:
+        level = f"{100 * self.confidence:g} % confidence"
         if self.rejected_all:
             return [
                 "No set of these features predicts the label in the same way in all environments.",
-                "So an assumption fails: an environment changes the label itself, a cause is missing from the candidates, a "
-                "hidden variable acts on label and features, or the test's form does not fit. Nothing is said about causes.",
+                "An assumption fails: an environment changes the label itself, a cause is not among the candidates, a hidden "
+                "variable acts on label and features, or the model of the test does not fit. Causes cannot be identified.",
             ]
         if self.features:
-            return [f"Causes of the label at {sure}: {_names(self.features)}.", "Other features may be causes too."]
+            return [f"Causes of the label at {level}: {_names(self.features)}.", "Other features may be causes too."]
         suggestion = (
-            f"A suggestion, not a finding: {_names(self.plausible or ())}, the invariant set that predicts best."
+            f"Suggestion, not significant: {_names(self.plausible or ())}, the invariant set with the best BIC."
         )
         if self.alike:
             return [
-                "No cause can be named: the label is distributed alike in all environments, so they are too alike to tell "
-                "causes from other features.",
+                "No cause is identified: the label has the same distribution in all environments.",
                 suggestion,
             ]
         shown = ", ".join("{" + _names(found) + "}" for found in _disagreeing(self.accepted))
-        return [f"No cause can be named at {sure}: no feature is in all invariant sets, such as {shown}.", suggestion]
+        return [f"No cause is identified at {level}: no feature is in all invariant sets, such as {shown}.", suggestion]
 
-    def _grounds(self) -> list[str]:
+    def _basis(self) -> list[str]:
         records = sum(self.environments.values())
         lines = [
             f"{len(self.accepted):,} of {self.tested:,} sets of {len(self.candidates)} features are invariant over "
@@ -133,12 +132,12 @@ class Invariance:
         if not self.rejected_all:
             each = ", ".join(f"{_name(column)} {_shown(value)}" for column, value in self.p_values.items())
             lines += [
-                f"P-value of each (small: surely a cause, if the assumptions hold): {each}.",
-                "It is assumed that no environment acts on the label itself, that no hidden variable acts on label and "
-                "features, and that the causes are among the features tested.",
+                f"P-values (small: evidence for a cause if the assumptions hold): {each}.",
+                "Assumptions: no environment acts on the label itself, no hidden variable acts on label and features, and the "
+                "causes are among the features tested.",
             ]
         if self.tested < 2 ** len(self.candidates):
-            lines.append("Larger sets were not tested: if there are more causes than that, the answer could be wrong.")
+            lines.append("Larger sets were not tested: if there are more causes, the result may be wrong.")
         return [*lines, self.screening] if self.screening else lines
 
 
@@ -154,26 +153,26 @@ def invariant_features(
     test: Test = "auto",
     seed: int = 0,
 ) -> Invariance:
-    """Find features that are causes of the label, from data of several environments; see the module for what is assumed.
+    """Find causes of the label from data of several environments; see the module for the assumptions.
 
     Parameters
     ----------
     X
-        Features: a DataFrame, or an array with a row for each record. Texts, categories and booleans are levels.
+        Features: a DataFrame, or an array with one row per record. Texts, categories and booleans are levels.
     y
         Labels: classes, or numbers for regression.
     environment
-        Where each record comes from: a site, a year, an experiment.
+        Origin of each record: a site, a year, an experiment.
     confidence
-        Probability with which all features named are causes.
+        Probability that all returned features are causes.
     candidates
-        Columns of which sets are tested; by default all, or if there are more than ``most_candidates`` those that predict
-        the label best, which may miss a cause.
+        Columns whose sets are tested; by default all. If there are more than ``most_candidates``, those that predict the
+        label best, which may miss a cause.
     largest_set
-        Sets of more features are not tested; then it is assumed that there are no more causes than this.
+        Largest set to test; this assumes that there are no more causes.
     test
-        ``counts``, ``linear``, ``logistic``, or ``auto``: counts where the label and all candidates have few levels, logistic
-        where only the label has, linear where the label is a number. Whole numbers of at most 20 values count as levels.
+        ``counts``, ``linear``, ``logistic``, or ``auto``: counts if the label and all candidates have few levels, logistic
+        if only the label has, linear if the label is a number. Whole numbers of at most 20 values count as levels.
 
     Source: Peters, Bühlmann and Meinshausen 2016, section 3 and Theorem 1; the future work of [tople2020, section 6].
 
@@ -226,11 +225,11 @@ def invariant_features(
 
 
 def alternatives(invariance: Invariance) -> dict[str, tuple[Column, ...]]:
-    """Sets of features to train models on, in order to see what a wrong choice costs.
+    """Return sets of features to train models on, to measure the effect of a wrong choice.
 
-    ``chosen`` is the answer, or where it is empty the plausible set; then it without its least sure feature, with the other
-    feature that is most plausible (in the plausible set, else of the smallest p-value, else that predicts best beside the
-    chosen), and all features.
+    ``chosen`` is the result, or the plausible set if the result is empty. The others are: it without the feature of the largest
+    p-value; it with the most plausible other feature (in the plausible set, else of the smallest p-value, else with the best BIC
+    together with the chosen); and all features.
 
     Examples
     --------
@@ -241,8 +240,8 @@ def alternatives(invariance: Invariance) -> dict[str, tuple[Column, ...]]:
     """
     if invariance.rejected_all:
         raise InputError(
-            "no set of features is invariant across these environments, so there is none to choose: look for an environment "
-            "that changes the label itself, or for a missing cause"
+            "no set of features is invariant in these environments: remove an environment that changes the label itself, "
+            "or add a missing cause"
         )
     chosen = invariance.features or invariance.plausible or ()
     found: dict[str, tuple[Column, ...]] = {"chosen": chosen}
@@ -263,12 +262,12 @@ def alternatives(invariance: Invariance) -> dict[str, tuple[Column, ...]]:
 
 
 def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed: int) -> tuple[tuple[int, ...], str]:
-    """Positions of the columns whose sets are tested, and how they were chosen."""
+    """Return the positions of the columns whose sets are tested, and how they were selected."""
     if candidates is not None:
         if isinstance(candidates, str | int):
-            raise InputError(f"candidates is a list of columns: pass [{candidates!r}]")
+            raise InputError(f"candidates must be a list of columns: pass [{candidates!r}]")
         if unknown := [name for name in candidates if name not in data.names]:
-            raise InputError(f"there is no column {list_names(unknown)}: the columns are {list_names(data.names, 12)}")
+            raise InputError(f"unknown column {list_names(unknown)}: the columns are {list_names(data.names, 12)}")
         return tuple(sorted({data.names.index(name) for name in candidates})), ""
     check_count("most_candidates", most)
     if len(data.names) <= most:
@@ -277,18 +276,17 @@ def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed
     chosen = tuple(sorted(column for column, _ in order[:most]))
     left = [data.names[column] for column, _ in order[most:]]
     return chosen, (
-        f"Of {len(data.names)} columns the {most} that boosted trees need most to predict the label were tested (cross-fitted "
-        f"permutation importance); a cause among the {len(left)} left out ({list_names(left)}) would be missed, and the answer "
-        "could then be wrong."
+        f"Of {len(data.names)} columns, the {most} most important for predicting the label were tested (cross-fitted permutation "
+        f"importance of boosted trees). If a cause is among the other {len(left)} ({list_names(left)}), the result may be wrong."
     )
 
 
 def _sets(candidates: int, largest: int | None) -> list[tuple[int, ...]]:
-    """All sets of positions, small ones first."""
+    """Return all sets of positions, small ones first."""
     if largest is not None:
         check_count("largest_set", largest, least=0)
     if not candidates:
-        raise InputError("candidates names no column: name at least one")
+        raise InputError("candidates is empty: name at least one column")
     most = candidates if largest is None else min(largest, candidates)
     count = sum(math.comb(candidates, size) for size in range(most + 1))
     if count > MOST_SETS:
@@ -299,7 +297,7 @@ def _sets(candidates: int, largest: int | None) -> list[tuple[int, ...]]:
 
 
 def _kind(data: Data, chosen: Sequence[int], test: Test) -> str:
-    """Which test fits; one that was asked for and doesn't fit is refused."""
+    """Return the test that fits the data; raise an error if the requested one does not."""
     check_levels(data, chosen)
     numbers = [data.names[column] for column in chosen if data.levels[column] is None]
     if test in ("counts", "logistic") and data.classes is None:
@@ -328,7 +326,7 @@ def _name(column: Column) -> str:
 
 
 def _names(columns: Sequence[Column]) -> str:
-    return ", ".join(map(_name, columns)) if columns else "no feature at all"
+    return ", ".join(map(_name, columns)) if columns else "no feature"
 
 
 def _shown(p_value: float) -> str:
@@ -336,7 +334,7 @@ def _shown(p_value: float) -> str:
 
 
 def _disagreeing(accepted: Sequence[InvariantSet]) -> list[tuple[Column, ...]]:
-    """A few accepted sets that share nothing: each leaves less in common than those before it."""
+    """Return a few accepted sets with an empty intersection: each makes that of those before it smaller."""
     found = [accepted[0].features]
     common = set(found[0])
     for other in accepted[1:]:

@@ -1,4 +1,4 @@
-"""Records of several environments as `invariance` needs them: checked, columns of levels told from columns of numbers.
+"""Records of several environments for `invariance`: checks, and columns classified as levels or numbers.
 
 A column has levels if it holds texts, categories or booleans, or whole numbers of at most 20 different values.
 """
@@ -21,7 +21,7 @@ from leakscope.data.records import bad_values, list_names, plain, read_features,
 Column = int | str
 
 FEWEST_RECORDS = 20  # in an environment
-NUMBER_LEVELS = 20  # whole numbers of at most so many values are levels
+NUMBER_LEVELS = 20  # largest number of values of whole numbers that are levels
 MOST_LEVELS = 50  # a column of more levels is refused as a candidate
 
 
@@ -32,15 +32,15 @@ class Data:
     Parameters
     ----------
     names
-        Columns as the user calls them: the names of a DataFrame, or the numbers of an array's columns.
+        Column names of a DataFrame, or column numbers of an array.
     values
-        One array for each column: float64 for numbers, codes from 0 on for texts.
+        One array per column: float64 for numbers, codes from 0 for texts.
     levels
-        How many levels each column has, or None where it is a number of many values.
+        Number of levels of each column, or None for numbers of many values.
     text
-        Whether a column's levels are names: they have no order, and a regression gives each a coefficient.
+        Whether a column's levels are names without order, which get one coefficient each in a regression.
     label
-        Codes of classes, or float64 values where ``classes`` is None.
+        Codes of classes, or float64 values if ``classes`` is None.
     environment, environments
         Codes, and the name and number of records of each.
     """
@@ -55,19 +55,19 @@ class Data:
     environments: dict[Any, int]
 
     def codes(self, columns: Sequence[int]) -> Integers:
-        """Codes of some columns of levels, (records, columns)."""
+        """Return the codes of some columns of levels, (records, columns)."""
         parts = (np.unique(self.values[column], return_inverse=True)[1] for column in columns)
         return np.column_stack(list(parts)).astype(np.int64)
 
 
 def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Data:
-    """Check the records; ``numbers`` says that the label is a number even if it has few values.
+    """Check the records; ``numbers`` treats the label as a number even if it has few values.
 
     Examples
     --------
     >>> read_data(np.eye(3), [0, 1, 0], ["a", "a", "a"])
     Traceback (most recent call last):
-    leakscope.core.errors.InputError: all records come from one environment: causes show only where environments differ
+    leakscope.core.errors.InputError: environment has one value only: pass at least two environments
     """
     table, names = _read_table(X)
     labels = read_labels(y, "the data")
@@ -75,24 +75,24 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
-        raise InputError(f"environment has {column.ndim} dimensions: give one environment for each record")
+        raise InputError(f"environment has {column.ndim} dimensions: pass one environment per record")
     if not len(table) == len(labels) == len(column):
         raise InputError(
-            f"the data has {len(table)} records, {len(labels)} labels and {len(column)} environments: give one for each"
+            f"the data has {len(table)} records, {len(labels)} labels and {len(column)} environments: pass one of each per record"
         )
     places, sites = _read_environments(pd.Series(column))
     read = [_read_column(table.iloc[:, number]) for number in range(len(names))]
     if constant := [name for name, (codes, _, _) in zip(names, read, strict=True) if (codes == codes[0]).all()]:
-        raise InputError(f"{_column(constant)} the same in every record: leave it out")
+        raise InputError(f"{_column(constant)} the same in every record: drop it")
     label, classes, _ = _read_column(pd.Series(labels))
     if numbers or classes is None:
         if labels.dtype.kind not in "biuf":
-            raise InputError("test='linear' needs a label of numbers: use test='auto' for classes")
+            raise InputError("test='linear' needs numeric labels: use test='auto' for classes")
         label, classes = labels.astype(np.float64), None
     else:
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     if (label == label[0]).all():
-        raise InputError("y has the same label in every record: there is nothing to explain")
+        raise InputError("y has the same label in every record: pass at least two different labels")
     data = Data(
         names, tuple(part[0] for part in read), tuple(part[1] for part in read), tuple(part[2] for part in read),
         label, classes, places, dict(zip(sites, np.bincount(places).tolist(), strict=True)),
@@ -106,13 +106,13 @@ def _read_table(X: Any) -> tuple[pd.DataFrame, tuple[Column, ...]]:
     table = read_features(X, "the data")
     if not isinstance(table, pd.DataFrame):
         if table.ndim != 2:
-            raise InputError(f"X has {table.ndim} dimensions: give a table, a row for each record")
+            raise InputError(f"X has {table.ndim} dimensions: pass a table with one row per record")
         table = pd.DataFrame(table).infer_objects()
     if table.empty:
-        raise InputError("X has no records or no columns: give some of both")
+        raise InputError("X has no records or no columns: pass at least one of each")
     if bad := bad_values(table):
         where = f"column{'s' * (len(bad[-1].columns) > 1)} {list_names(bad[-1].columns)}"
-        raise InputError(f"there are {bad[-1].kind} values in {where}: fill them, or drop these records")
+        raise InputError(f"X has {bad[-1].kind} values in {where}: fill them, or drop these records")
     return table, tuple(plain(name) for name in table.columns)
 
 
@@ -121,25 +121,25 @@ def _column(names: Sequence[Any]) -> str:
 
 
 def _read_environments(column: pd.Series[Any]) -> tuple[Integers, list[Any]]:
-    """Codes and names of the environments."""
+    """Return codes and names of the environments."""
     if missing := int(column.isna().sum()):
-        raise InputError(f"the environment is missing in {missing} records: drop them, or name an environment for them")
-    # Names of different types, such as 1 and 'x', have no order but as texts.
+        raise InputError(f"environment is missing in {missing} records: drop or fill them")
+    # Names of different types, such as 1 and 'x', are sorted as texts.
     codes, sites = pd.factorize(column.astype(str) if column.dtype == object else column, sort=True)
     names = [plain(site) for site in sites]
     if len(names) == 1:
-        raise InputError("all records come from one environment: causes show only where environments differ")
+        raise InputError("environment has one value only: pass at least two environments")
     sizes = np.bincount(codes)
     if sizes.min() < FEWEST_RECORDS:
         raise InputError(
-            f"the smallest environment has {sizes.min()} records, and {FEWEST_RECORDS} are needed in each of "
-            f"the {len(names)} environments: merge or drop small ones"
+            f"the smallest of {len(names)} environments has {sizes.min()} records, fewer than {FEWEST_RECORDS}: "
+            "merge or drop small environments"
         )
     return codes.astype(np.int64), names
 
 
 def _read_column(column: pd.Series[Any]) -> tuple[NDArray[Any], int | None, bool]:
-    """Codes of texts or values of numbers, how many levels if they are few, and whether they are texts."""
+    """Return codes of texts or values of numbers, the number of levels if few, and whether they are texts."""
     text = not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
     if text:
         codes, names = pd.factorize(column.astype(str), sort=True)
@@ -150,8 +150,8 @@ def _read_column(column: pd.Series[Any]) -> tuple[NDArray[Any], int | None, bool
 
 
 def _check_label(data: Data, sites: Sequence[Hashable]) -> None:
-    """Refuse environments that are a function of the label, and environments of one class."""
-    settled = "the label determines the environment: choose environments by something that the label does not affect"
+    """Raise an error for environments that are a function of the label, and environments of one class."""
+    settled = "the label determines the environment: pass an environment that the label does not affect"
     if data.classes is None:
         order = np.argsort(data.label, kind="stable")
         if np.count_nonzero(np.diff(data.environment[order])) == len(sites) - 1:
@@ -169,16 +169,16 @@ def _check_label(data: Data, sites: Sequence[Hashable]) -> None:
 
 
 def _check_copies(data: Data) -> None:
-    """Refuse columns that are the environment or the label under another name."""
+    """Raise an error for columns that are copies of the environment or the label."""
     for column, (name, levels) in enumerate(zip(data.names, data.levels, strict=True)):
         if levels == len(data.environments) and _same_split(data.codes([column])[:, 0], data.environment):
-            raise InputError(f"column {name!r} is the environment itself: leave it out of the features")
+            raise InputError(f"column {name!r} is a copy of the environment: remove it from the features")
         if data.classes is not None:
             same = levels == data.classes and _same_split(data.codes([column])[:, 0], data.label)
         else:
             same = bool(abs(np.corrcoef(data.values[column], data.label)[0, 1]) > 1 - 1e-12)
         if same:
-            raise InputError(f"column {name!r} is the label under another name: leave it out of the features")
+            raise InputError(f"column {name!r} is a copy of the label: remove it from the features")
 
 
 def _same_split(first: Integers, second: Integers) -> bool:
@@ -187,18 +187,18 @@ def _same_split(first: Integers, second: Integers) -> bool:
 
 
 def check_levels(data: Data, chosen: Sequence[int]) -> None:
-    """Refuse columns of so many levels that there are hardly two records of one."""
+    """Raise an error for columns with too many levels."""
     for column in chosen:
         if (data.levels[column] or 0) > MOST_LEVELS:
             raise InputError(
-                f"column {data.names[column]!r} has {data.levels[column]:,} levels: group them, or leave it out"
+                f"column {data.names[column]!r} has {data.levels[column]:,} levels: group them, or drop the column"
             )
 
 
 def regressors(data: Data, chosen: Sequence[int], largest: int) -> list[Floats]:
-    """Columns of a regression for each chosen column: numbers as they are, texts one for each level but the first.
+    """Return the regressors of each chosen column: numbers unchanged, texts one per level but the first.
 
-    Refused where an environment has not two records for each coefficient of the widest set.
+    Raises an error if an environment has fewer than two records per coefficient of the largest set.
     """
     blocks = []
     for column in chosen:
@@ -218,7 +218,7 @@ def regressors(data: Data, chosen: Sequence[int], largest: int) -> list[Floats]:
 
 
 def importances(data: Data, rows: int, seed: int) -> Floats:
-    """How much worse boosted trees predict the label of one half, trained on the other, when a column is shuffled.
+    """Return the cross-fitted permutation importance of each column for boosted trees.
 
     The mean increase of the log-loss or the squared error of each column, over both halves.
     """

@@ -1,8 +1,8 @@
-r"""Invariant risk minimisation: what predicts the label in the same way in every environment (Arjovsky et al. 2019).
+r"""Invariant risk minimisation (IRM): train a network that predicts equally well in every environment (Arjovsky et al. 2019).
 
-An environment is a set of records of the same task, gathered under other circumstances: another hospital, another year. A
-feature that is no cause of the label may go with it in one environment more than in another. With :math:`\Phi(x)` the
-log-odds that a network gives, and the mean log-loss in environment e
+An environment is a set of records of the same task from one origin: a hospital, a year. The correlation of a feature with the
+label may differ between environments if the feature is not a cause. With :math:`\Phi(x)` the log-odds of a network, and the
+mean log-loss in environment e
 
 .. math:: R_e(w) = \tfrac1{n_e}\sum_i \log\bigl(1 + e^{w\Phi(x_i)}\bigr) - y_i\, w\, \Phi(x_i),
 
@@ -10,19 +10,19 @@ the network minimises over E environments (their IRMv1, section 3.1)
 
 .. math:: \frac1E \sum_e \bigl(R_e(1) + \lambda\, R_e'(1)^2\bigr) + \mu\,\|\theta\|^2 .
 
-The factor w is a dummy: it is 1, and a derivative other than 0 says that this environment would rather have the log-odds
-larger or smaller than the others would. With σ(z) = 1 / (1 + e⁻ᶻ) it needs no automatic differentiation:
+The factor w is a dummy that equals 1. A derivative other than 0 means that larger or smaller log-odds would fit this
+environment better. With σ(z) = 1 / (1 + e⁻ᶻ) it needs no automatic differentiation:
 
 .. math:: R_e'(1) = \tfrac1{n_e}\sum_i \Phi_i\,(\sigma(\Phi_i) - y_i), \qquad
           \frac{\partial R_e'(1)}{\partial \Phi_i} = \tfrac1{n_e}\bigl(\sigma(\Phi_i) - y_i + \Phi_i\,\sigma(\Phi_i)(1 - \sigma(\Phi_i))\bigr).
 
-On a mini-batch the square of :math:`R_e'(1)` is too large by its variance, so each step takes the product of the derivatives
-in two halves of the batch instead, which has the right mean (their appendix D); where the batch is the whole environment, it
-takes the square. With λ = 0 this is empirical risk minimisation (ERM) that gives every environment the same weight, and
-plain ERM on the pooled records where all are of one size.
+On a mini-batch the square of :math:`R_e'(1)` is biased upwards by its variance. Each step therefore uses the product of the
+derivatives in two halves of the batch, which is unbiased (their appendix D), or the square if the batch is the whole
+environment. λ = 0 is empirical risk minimisation (ERM) with equal weight for every environment, which is plain ERM on the
+pooled records if all environments have the same size.
 
-As in their code, λ is 1 for the first ``anneal`` steps, the objective is divided by λ where λ > 1 so that the rate of Adam
-fits both stages, weights start uniform on ±√(6 / (inputs + outputs)) and biases at 0, and the L2 penalty holds both.
+As in their code, λ is 1 for the first ``anneal`` steps. If λ > 1, the objective is divided by λ, so that one learning rate fits
+both stages. Weights start uniform on ±√(6 / (inputs + outputs)) and biases at 0; the L2 penalty applies to both.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 #: Features and labels of one environment.
 Environment = tuple[Any, Any]
 
-ROWS = 4096  # records at a time where log-odds are asked for
+ROWS = 4096  # records per batch in prediction
 MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε
-LARGEST = 1e18  # squares of larger values leave the range of float32
+LARGEST = 1e18  # squares of larger values overflow in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,23 +76,23 @@ class InvariantModel:
 
 
 @dataclass(frozen=True)
-class IRM:
-    """A network of ReLU layers for two classes, trained to predict alike in all environments.
+class IRMLearner:
+    """Trains a network of ReLU layers for two classes by IRM.
 
-    Records are used as they are: columns of very different scale are better standardised before.
+    Records are not scaled: standardise columns of very different scales first.
 
     Parameters
     ----------
     penalty
         Weight λ of the squared derivative by the dummy; 0 for empirical risk minimisation.
     anneal
-        Steps with a weight of at most 1 before the full penalty sets in.
+        Number of initial steps with a weight of at most 1.
     steps
         Number of steps of Adam.
     batch
-        Records of each environment in a step, or all where there are fewer.
+        Records of each environment per step, or all if there are fewer.
     rate
-        Step size of Adam.
+        Learning rate of Adam.
     widths
         Neurons of each hidden layer; empty for a linear model.
     l2
@@ -108,7 +108,7 @@ class IRM:
     ...     y = (x + rng.normal(size=2000) > 0).astype(int)
     ...     return np.column_stack([x, y - 0.5 + rng.normal(size=2000) * noise]), y
     >>> seen, shifted = [gather(0.3), gather(1.0)], gather(3.0)
-    >>> erm, irm = (IRM(penalty=penalty, anneal=100, steps=600, rate=0.01, widths=(8,)) for penalty in (0.0, 1e4))
+    >>> erm, irm = (IRMLearner(penalty=penalty, anneal=100, steps=600, rate=0.01, widths=(8,)) for penalty in (0.0, 1e4))
     >>> for learner in (erm, irm):
     ...     model = learner.fit(seen, np.random.default_rng(1))
     ...     print(learner.name, learner.accuracy(model, *shifted))
@@ -136,7 +136,7 @@ class IRM:
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """Name in reports."""
         kind = "IRM" if self.penalty else "ERM"
         return f"{kind}, network {'-'.join(map(str, self.widths))}" if self.widths else f"{kind}, linear"
 
@@ -174,25 +174,25 @@ class IRM:
         return InvariantModel(tuple(zip(trained[::2], trained[1::2], strict=True)), classes, columns)
 
     def outputs(self, model: InvariantModel, X: Any) -> Floats:
-        """Give the log-odds of the second class against the first, (rows, 1)."""
+        """Return the log-odds of the second class against the first, (rows, 1)."""
         return np.concatenate([_log_odds(model, X[start : start + ROWS]) for start in range(0, max(len(X), 1), ROWS)])
 
     def probabilities(self, model: InvariantModel, X: Any) -> Floats:
-        """Give the probability of both classes, (rows, 2)."""
+        """Return the probability of both classes, (rows, 2)."""
         second = special.expit(self.outputs(model, X))
         return np.hstack([1 - second, second])
 
     def accuracy(self, model: InvariantModel, X: Any, y: Any) -> Estimate:
-        """Give the share of records whose class is predicted, with the interval of Clopper and Pearson."""
+        """Return the share of records whose class is predicted, with the interval of Clopper and Pearson."""
         right = model.classes[(self.outputs(model, X)[:, 0] > 0).astype(np.intp)] == np.asarray(y)
         return intervals.proportion(int(right.sum()), len(right))
 
 
 def dummy_gradient(log_odds: Any, y: Any) -> Estimate:
-    """Derivative of the log-loss by the dummy factor of the log-odds, in one environment, with Student's interval.
+    """Estimate the derivative of the log-loss by the dummy factor in one environment, with Student's interval.
 
-    It is 0 in every environment if the model is invariant; below 0 where the environment asks for larger log-odds. Labels
-    are 0 and 1.
+    It is 0 in every environment if the model is invariant, and below 0 if larger log-odds would fit better. Labels are 0
+    and 1.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def dummy_gradient(log_odds: Any, y: Any) -> Estimate:
 
 
 def objective_slope(outputs: Any, targets: Sequence[Any], weight: float, whole: Sequence[bool]) -> Any:
-    """Derivative of the objective, without its L2 part, by the log-odds of a batch; tensors in and out.
+    """Return the derivative of the objective, without its L2 part, by the log-odds of a batch; tensors in and out.
 
     Parameters
     ----------
@@ -218,17 +218,17 @@ def objective_slope(outputs: Any, targets: Sequence[Any], weight: float, whole: 
     targets
         Labels of each environment, 0 or 1.
     weight
-        λ; the objective is divided by it where it is above 1.
+        λ; the objective is divided by it if it is above 1.
     whole
-        For each environment whether the batch is all of it: the square is then taken, else the product of two halves.
+        For each environment, whether the batch is all of it: then the square is used, otherwise the product of two halves.
     """
     torch = import_torch()
     slopes = []
     for z, y, complete in zip(outputs.split([len(y) for y in targets]), targets, whole, strict=True):
         n, middle, probability = len(y), len(y) // 2, z.sigmoid()
         residual = probability - y
-        terms = z * residual  # whose mean is the derivative by the dummy
-        change = residual + z * probability * (1 - probability)  # of a term by its log-odds
+        terms = z * residual  # their mean is the derivative by the dummy
+        change = residual + z * probability * (1 - probability)  # derivative of a term by its log-odds
         if complete:
             pull = 2 * terms.mean() * change / n
         else:
@@ -242,7 +242,7 @@ def objective_slope(outputs: Any, targets: Sequence[Any], weight: float, whole: 
 
 
 def _start(shapes: Sequence[tuple[int, int]], rng: np.random.Generator) -> list[NDArray[np.float32]]:
-    """Random weights and zero biases, layer by layer."""
+    """Draw random weights and set zero biases, layer by layer."""
     parts = []
     for inputs, outputs in shapes:
         bound = math.sqrt(6 / (inputs + outputs))
@@ -251,7 +251,7 @@ def _start(shapes: Sequence[tuple[int, int]], rng: np.random.Generator) -> list[
 
 
 def _batches(records: int, batch: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """Cut an endless stream of random orders into batches; all records in their order where a batch holds them all."""
+    """Yield batches of random permutations without end; all records in order if one batch holds them all."""
     if batch >= records:
         yield from repeat(np.arange(records))
     stream = rng.permutation(records)
@@ -282,7 +282,7 @@ class _Adam:
         self.rate = rate
 
     def step(self, gradients: Sequence[Any], l2: float) -> None:
-        """Go one step down the gradient, to which that of ``l2`` times the squares is added first."""
+        """Take one step with the gradient plus that of ``l2`` times the squared parameters."""
         for count in self.counts:
             count += 1
         import_torch()._fused_adam_(
@@ -314,31 +314,31 @@ def _log_odds(model: InvariantModel, X: Any) -> Floats:
 def _read(
     environments: Sequence[Environment], needed: int
 ) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]], NDArray[Any], tuple[str, ...]]:
-    """Features as float32 tables, labels as 0 and 1, the two classes, and the names of the columns if they have any."""
+    """Return features as float32 tables, labels as 0 and 1, the two classes, and the column names if any."""
     pairs = list(environments)
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise InputError("environments must be a list of pairs (features, labels), one for each environment")
+        raise InputError("environments must be a list of pairs (features, labels), one per environment")
     if len(pairs) < needed:
-        raise InputError(f"a penalty needs several environments, not {len(pairs)}: give two or more, or penalty=0")
+        raise InputError(f"penalty needs several environments, not {len(pairs)}: pass two or more, or penalty=0")
     read = [read_records(_flat(X), y, "a network") for X, y in pairs]
     for number, (table, labels, columns) in enumerate(read):
         if columns != read[0][2]:
             raise InputError(
-                f"environment {number} has other columns than environment 0 ({table.shape[1]} and {len(read[0][2])}): give "
-                "all the same features in the same order"
+                f"environment {number} has other columns than environment 0 ({table.shape[1]} and {len(read[0][2])}): pass "
+                "the same features in the same order"
             )
         if len(np.unique(labels)) == 1:
-            raise InputError(f"environment {number} has one class only: merge it with another, or leave it out")
+            raise InputError(f"environment {number} has one class only: merge it with another, or drop it")
         if (largest := np.abs(table).max()) > LARGEST:
             raise InputError(f"the features reach {largest:.1g}, too large for 32-bit arithmetic: rescale them")
     classes = np.unique(np.concatenate([labels for _, labels, _ in read]))
     if len(classes) != 2:
-        raise InputError(f"there are {len(classes)} classes: invariant training takes two")
+        raise InputError(f"labels have {len(classes)} classes: pass two")
     tables = [table.astype(np.float32) for table, _, _ in read]
     names = read[0][2] if hasattr(pairs[0][0], "columns") else ()
     return tables, [(labels == classes[1]).astype(np.float32) for _, labels, _ in read], classes, names
 
 
 def _flat(X: Any) -> Any:
-    """Images of any shape as rows; a table stays as it is."""
+    """Flatten images to rows; tables are unchanged."""
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X

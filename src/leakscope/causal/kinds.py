@@ -1,12 +1,12 @@
-"""Kinds of model that are compared: which columns one uses, and how it is trained.
+"""Kinds of model in the causal study: their columns and their training (table, network, scikit-learn estimator).
 
-The causal model of a discrete world is the table of Y given its parents; the associational one is the network of
-[tople2020, section 4.1] on all columns: 128-512-128 ReLU, Adam with step 1e-4, 10,000 steps. The paper does not state the
-batch, which is 128 here, nor how levels are encoded: each is a column of zeros and ones. A third, the same network on the
-parents alone, tells what the choice of columns does from what the kind of model does.
+The causal model of discrete variables is the table of Y given its parents. The associational model is the network of
+[tople2020, section 4.1] on all columns: 128-512-128 ReLU, Adam with rate 1e-4, 10,000 steps. The paper states neither the
+batch size, which is 128 here, nor the encoding of levels, which is one-hot here. A third kind, the same network on the
+parents only, separates the effect of the columns from that of the kind of model.
 
-A kind is trained on several samples at once and gives a model for each. Labels are positions of ``classes``, or values where
-``classes`` is None.
+A kind is trained on several samples at once and returns one model per sample. Labels are positions in ``classes``, or values
+if ``classes`` is None.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope.causal.encoding import one_hot
-from leakscope.causal.table_model import CausalTable, Table
+from leakscope.causal.table_model import CausalTable, LabelTable
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread
@@ -53,18 +53,18 @@ class TableKind:
     ) -> list[Model]:
         """Count each sample."""
         if classes is None:
-            raise InputError("a table needs classes, and the label is a number: use another kind of model")
+            raise InputError("kind 'table' needs classes, and the label is a number: use another kind of model")
         used = tuple(self.levels[column] for column in self.columns)
         learner = CausalTable(tuple(range(len(used))), used, len(classes))
         fitted = [learner.fit(self.codes(sample.X), sample.y, np.random.default_rng(seed)) for sample in samples]
         return [Model(self.name, "classification", classes, True, _Lookup(self, learner, table)) for table in fitted]
 
     def codes(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        """The columns that the table uses."""
+        """Return the columns that the table uses."""
         return X[:, list(self.columns)].astype(np.intp)
 
     def unseen(self, model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether no training record of a model had the configuration of a record."""
+        """Whether no training record has the configuration of a record."""
         lookup = model.predict
         if not isinstance(lookup, _Lookup):
             raise InputError(f"{model.name} is not a table that this kind trained")
@@ -72,14 +72,14 @@ class TableKind:
 
 
 @dataclass(frozen=True)
-class _Encoded:
-    """A kind of model that has a column of zeros and ones for each level of some columns."""
+class _OneHotKind:
+    """A kind of model on one-hot columns."""
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
 
     def encode(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """What the model sees of some records."""
+        """Return the input of the model for some records."""
         return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
 
 
@@ -122,7 +122,7 @@ class NetworkKind(_Encoded):
         return [Model(self.name, learner.task, classes, classes is not None, answer) for answer in answers]
 
     def _predict(self, learner: Any, network: Any, X: NDArray[Any]) -> Floats:
-        """Probabilities, or values, out of a network."""
+        """Return the probabilities, or values, of a network."""
         with one_thread():
             outputs: Floats = learner.outputs(network, self.encode(X))
         if learner.task == "regression":
@@ -131,7 +131,7 @@ class NetworkKind(_Encoded):
 
 
 @dataclass(frozen=True)
-class EstimatorKind(_Encoded):
+class EstimatorKind(_OneHotKind):
     """Any scikit-learn classifier or regressor."""
 
     estimator: Any
@@ -140,7 +140,7 @@ class EstimatorKind(_Encoded):
     def train(
         self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
     ) -> list[Model]:
-        """Train a clone on each sample; a class that a sample lacks has probability 0."""
+        """Train a clone on each sample; a class that is missing from a sample has probability 0."""
         from leakscope.models.adapters import Layout
         from leakscope.models.target import EstimatorFit
 
@@ -150,7 +150,7 @@ class EstimatorKind(_Encoded):
         models = []
         for sample, child in zip(samples, children, strict=True):
             if classes is not None and len(np.unique(sample.y)) < 2:
-                raise InputError("a training sample has one class only: give more records")
+                raise InputError("a training sample has one class only: pass more records")
             fitted = fit(self.encode(sample.X), sample.y, np.random.default_rng(child))
             answer = partial(self._predict, fitted)
             models.append(Model(self.name, fitted.task, classes, classes is not None, answer))
@@ -162,11 +162,11 @@ class EstimatorKind(_Encoded):
 
 @dataclass(frozen=True)
 class _Lookup:
-    """Probabilities out of a table."""
+    """Returns the probabilities of a table."""
 
     kind: TableKind
     learner: CausalTable
-    table: Table
+    table: LabelTable
 
     def __call__(self, X: NDArray[Any]) -> Floats:
         return self.learner.probabilities(self.table, self.kind.codes(X))

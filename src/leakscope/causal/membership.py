@@ -1,18 +1,18 @@
 r"""Membership attacks in distribution and under distribution shift, with a never-trained control that removes the shift.
 
-An attacker distinguishes members, the training set S drawn from P, from non-members of P or of a shifted law P*
-[tople2020, Def. 6 and section 4.1]. Against P* two things mix: knowing S, and telling P from P*. Three figures separate them:
+An attacker distinguishes members, the training set S drawn from P, from non-members of P or of a shifted distribution P*
+[tople2020, Def. 6 and section 4.1]. Against P*, membership and the shift both contribute. Three figures separate them:
 
 - **blind**: the blind baseline, which classifies the records without a model;
 - **control**: the same attack on a model of the same kind that was trained on an independent sample of P. It never saw the
-  members, so it only finds the difference between P and P*;
-- **excess** = attack - control: what the training set gave away.
+  members, so it detects only the difference between P and P*;
+- **excess** = attack - control: the part due to membership.
 
-Models come in pairs, each trained on a sample that the other never saw (`evaluation.paired`): each is attacked with its own
-sample as members, and is the control of the other. What is peculiar to one model enters the excess once with each sign and
-cancels. Half of the non-members go with each sample.
+Models come in pairs trained on disjoint samples (`evaluation.paired`): each is attacked with its own sample as members, and
+is the control of the other. Effects of one model enter the excess once with each sign and cancel. Half of the non-members
+are assigned to each sample.
 
-The accuracy of an attack is its share of right decisions among equally many members and non-members: chance is 0.5.
+The accuracy of an attack is its share of correct decisions among equally many members and non-members: chance is 0.5.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from leakscope.evaluation.explanation_gain import advantage_difference, auc_diff
 from leakscope.evaluation.paired import Paired
 from leakscope.models.model import Model
 
-#: Members judged in all, and as many non-members: enough for intervals of ± 0.01.
+#: Members attacked in total, and as many non-members: enough for intervals of ± 0.01.
 MOST_JUDGED = 20_000
-#: Distinct predictions of a model, as a share of the records, below which they are few.
+#: Share of distinct predictions among the records below which a model has few of them.
 FEW_ANSWERS = 0.7
 
 
@@ -56,14 +56,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Membership:
-    """One attack on one kind of model, against one law of non-members.
+    """One attack on one kind of model, against one distribution of non-members.
 
     Parameters
     ----------
     accuracy, auc
-        Of the attack on the model.
+        Figures of the attack on the model.
     control_accuracy, control_auc
-        Of the same attack on a model that never saw the members.
+        Figures of the never-trained control.
     excess_accuracy, excess_auc
         Attack minus control, paired over records; of models with few distinct predictions, the interval also allows for the
         randomness of the attack's fits.
@@ -88,7 +88,7 @@ class Blind:
 
 
 def try_membership(
-    pair: Pair,
+    pair: ModelPair,
     nonmembers: Records,
     attacks: Sequence[Attack],
     *,
@@ -106,10 +106,10 @@ def try_membership(
     nonmembers
         Records of P or of P* that neither model saw.
     attacks
-        What to run, such as ``leakscope.attacks.confidence_network()``.
+        Attacks to run, such as ``leakscope.attacks.confidence_network()``.
     known
-        Where the non-members come from that the attacker learns from, in equal shares; by default they are drawn like the judged
-        ones (and are others). With records of P and judged ones of P*, the attacker has never seen P*.
+        Sources, in equal shares, of the non-members that the attack is fitted on; by default other records from the same
+        distribution as the attacked ones. With records of P and attacked ones of P*, the attacker has no records of P*.
     most
         Members judged at most.
     seed, confidence
@@ -165,7 +165,7 @@ def try_blind(
 
 
 def _accuracy(advantage: Estimate) -> Estimate:
-    """Share of right decisions among equally many members and non-members."""
+    """Convert an advantage to the accuracy among equally many members and non-members."""
     return advantage.mapped(lambda value: (1 + value) / 2)
 
 
@@ -189,10 +189,10 @@ def _membership(found: Evaluated, case: Cohort, few: bool) -> Membership:
 
 
 def _has_few_answers(model: Model, records: Records) -> bool:
-    """Whether many records share their prediction, so that a fit that changes slightly moves whole groups of them."""
+    """Whether many records share their prediction, so that a small change of a fit affects whole groups."""
     return len(np.unique(model.predict(records.X), axis=0)) < FEW_ANSWERS * len(records)
 
 
 def _seeds(seed: int | np.random.SeedSequence) -> list[np.random.SeedSequence]:
-    """One seed for the draw of the judged records and one for the attacks."""
+    """Return one seed for the draw of the attacked records and one for the attacks."""
     return (np.random.SeedSequence(seed) if isinstance(seed, int) else seed).spawn(2)

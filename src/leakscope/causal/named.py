@@ -1,4 +1,4 @@
-"""The four networks of [tople2020, Table 1] by name."""
+"""Loader of the four Bayesian networks of [tople2020, Table 1] by name."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Named:
 
 #: [tople2020, Table 1]
 NETWORKS = {
-    "child": Named("Child", "XrayReport", 20, 25, 230, "Spiegelhalter and Cowell 1992"),
-    "alarm": Named("Alarm", "BP", 37, 46, 509, "Beinlich, Suermondt, Chavez and Cooper 1989"),
-    "sachs": Named("Sachs", "Akt", 11, 17, 178, "Sachs, Perez, Pe'er, Lauffenburger and Nolan 2005"),
-    "water": Named("Water", "CKNI_12_45", 32, 66, 10_083, "Jensen, Kjaerulff, Olesen and Pedersen 1989"),
+    "child": NetworkDescription("Child", "XrayReport", 20, 25, 230, "Spiegelhalter and Cowell 1992"),
+    "alarm": NetworkDescription("Alarm", "BP", 37, 46, 509, "Beinlich, Suermondt, Chavez and Cooper 1989"),
+    "sachs": NetworkDescription("Sachs", "Akt", 11, 17, 178, "Sachs, Perez, Pe'er, Lauffenburger and Nolan 2005"),
+    "water": NetworkDescription("Water", "CKNI_12_45", 32, 66, 10_083, "Jensen, Kjaerulff, Olesen and Pedersen 1989"),
 }
 
 

@@ -1,11 +1,11 @@
-r"""Bayesian networks of discrete variables, read as structural causal graphs.
+r"""Bayesian networks of discrete variables, interpreted as structural causal graphs.
 
 A network gives each variable :math:`X_v` a table :math:`P(X_v \mid X_{\mathrm{pa}(v)})` over its levels for every
-configuration of its parents, and the joint law is the product of the tables,
+configuration of its parents, and the joint distribution is the product of the tables,
 
 .. math:: P(x) = \prod_v P(x_v \mid x_{\mathrm{pa}(v)}).
 
-Read as a causal graph [tople2020, section 2.1], an intervention on a variable exchanges its table and leaves the others.
+In a causal graph [tople2020, section 2.1], an intervention on a variable replaces its table and keeps the others.
 
 Configurations are numbered with the first parent slowest: parents with codes :math:`c_1, …, c_k` and
 :math:`L_1, …, L_k` levels have the number :math:`(\cdots(c_1 L_2 + c_2)L_3 + \cdots)L_k + c_k`.
@@ -26,9 +26,9 @@ from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.data.records import list_names
 
-#: Rows of published tables are rounded to seven digits; a row further from 1 than this is a mistake.
+#: Largest difference of a row's sum from 1; rows of published tables are rounded to seven digits.
 ROUNDED = 1e-4
-#: A sum that is this close to 1 differs by the rounding of its terms alone.
+#: Largest difference of a sum from 1 by floating-point rounding.
 ROUNDING = 1e-12
 #: Codes of levels are bytes.
 MOST_LEVELS = 256
@@ -43,7 +43,7 @@ class Network:
     Parameters
     ----------
     name
-        What it is called.
+        Name of the network.
     levels
         Variable to the names of its levels. The order of the variables is that of the columns of a sample.
     parents
@@ -68,9 +68,7 @@ class Network:
     def __post_init__(self) -> None:
         levels = {name: tuple(map(str, of)) for name, of in self.levels.items()}
         if extra := [name for name in (*self.parents, *self.tables) if name not in levels]:
-            raise InputError(
-                f"the network {self.name} has no variable {list_names(extra)}: give its levels, or leave it out"
-            )
+            raise InputError(f"network {self.name!r} has no variable {list_names(extra)}: add its levels, or remove it")
         parents = {name: tuple(self.parents.get(name, ())) for name in levels}
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "parents", parents)
@@ -84,7 +82,7 @@ class Network:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The variables with parents before children; among those that are free, in the order of the columns."""
+        """The variables with parents before children, otherwise in the order of the columns."""
         return topological_order(self.parents)
 
     @cached_property
@@ -104,34 +102,34 @@ class Network:
 
     @property
     def free_parameters(self) -> int:
-        """Free numbers in the tables: (levels - 1) for each configuration of the parents, summed over variables."""
+        """Number of free parameters: (levels - 1) per configuration of the parents, summed over variables."""
         return sum(table.shape[0] * (table.shape[1] - 1) for table in self.tables.values())
 
     def children(self, name: str) -> tuple[str, ...]:
-        """Variables that have this one as a parent."""
+        """Return the variables that have this one as a parent."""
         self.check_names([name])
         return tuple(other for other, of in self.parents.items() if name in of)
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
-        """Parents, children, and the other parents of the children [tople2020, Figure 1c], in the order of the columns."""
+        """Return parents, children, and the children's other parents [tople2020, Figure 1c], in the order of the columns."""
         children = self.children(name)
         near = {*self.parents[name], *children, *(other for child in children for other in self.parents[child])}
         return tuple(other for other in self.names if other in near - {name})
 
     def replace_tables(self, tables: Mapping[str, Floats]) -> Network:
-        """The network with other tables for some variables."""
+        """Return the network with other tables for some variables."""
         self.check_names(list(tables))
         return Network(self.name, self.levels, self.parents, {**self.tables, **tables})
 
     def check_names(self, names: Sequence[str]) -> None:
-        """Refuse names of variables that the network lacks."""
+        """Raise an error for names that are not variables of the network."""
         if unknown := [name for name in names if name not in self.levels]:
             raise InputError(
-                f"the network {self.name} has no variable {list_names(unknown)}: it has {list_names(self.names, 12)}"
+                f"network {self.name!r} has no variable {list_names(unknown)}: it has {list_names(self.names, 12)}"
             )
 
     def log_probability(self, codes: NDArray[np.integer]) -> Floats:
-        """Natural logarithm of the joint probability of each row of codes; -inf for a row that can't occur.
+        """Return the natural logarithm of the joint probability of each row of codes; -inf for an impossible row.
 
         Examples
         --------
@@ -146,7 +144,7 @@ class Network:
         return total
 
     def configurations(self, codes: NDArray[np.integer], name: str) -> NDArray[np.intp]:
-        """Number of the configuration of the parents of a variable in each row of codes."""
+        """Return the number of the configuration of a variable's parents in each row of codes."""
         columns = [self.place[parent] for parent in self.parents[name]]
         return configurations(codes, columns, [len(self.levels[parent]) for parent in self.parents[name]])
 
@@ -154,46 +152,46 @@ class Network:
 
     def _check_graph(self) -> None:
         if not self.levels:
-            raise InputError(f"the network {self.name!r} has no variables")
+            raise InputError(f"network {self.name!r} has no variables: pass levels for at least one")
         for name, levels in self.levels.items():
             if len(levels) < 1 or len(set(levels)) < len(levels) or len(levels) > MOST_LEVELS:
-                raise InputError(f"the variable {name!r} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}")
+                raise InputError(f"variable {name!r} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}")
         for name, parents in self.parents.items():
             if unknown := [parent for parent in parents if parent not in self.levels]:
-                raise InputError(f"{name!r} has the parent {list_names(unknown)}, which is no variable of {self.name}")
+                raise InputError(f"variable {name!r} has the unknown parent {list_names(unknown)}: add its levels")
             if len(set(parents)) < len(parents):
-                raise InputError(f"{name!r} has a parent twice: name each of {list_names(parents)} once")
+                raise InputError(f"variable {name!r} has a parent twice: name each of {list_names(parents)} once")
         topological_order(self.parents)
 
     def _checked(self, name: str) -> Floats:
-        """The table of a variable, with rows that sum to 1 to the last bit but rounding."""
+        """Return the table of a variable, with rows that sum to 1 up to rounding."""
         if name not in self.tables:
-            raise InputError(f"{name!r} has no table: give one row for each configuration of its parents")
+            raise InputError(f"variable {name!r} has no table: pass one row per configuration of its parents")
         shape = math.prod(len(self.levels[parent]) for parent in self.parents[name]), len(self.levels[name])
         check_cells(name, math.prod(shape))
         table = np.array(self.tables[name], dtype=np.float64)
         if table.shape != shape:
             raise InputError(
-                f"the table of {name!r} has shape {table.shape}, not {shape}: a row for each configuration"
+                f"the table of {name!r} has shape {table.shape}, not {shape}: pass one row per configuration of its parents"
             )
         if not np.isfinite(table).all() or (table < 0).any():
-            raise InputError(f"the table of {name!r} has numbers that are no probabilities")
+            raise InputError(f"the table of {name!r} has numbers that are not probabilities: correct them")
         sums = table.sum(axis=1)
         if (worst := np.abs(sums - 1)).max() > ROUNDED:
             row = int(worst.argmax())
-            raise InputError(f"row {row + 1} of the table of {name!r} sums to {sums[row]:.6g}, not 1: mend the table")
-        # Rows that were divided before stay as they are, to the last bit.
+            raise InputError(f"row {row + 1} of the table of {name!r} sums to {sums[row]:.6g}, not 1: correct it")
+        # Rows that were normalised before keep every bit.
         return np.where(worst[:, None] > ROUNDING, table / sums[:, None], table)
 
 
 def check_cells(name: str, cells: int) -> None:
-    """Refuse a table that would fill the memory."""
+    """Raise an error for a table that is too large for memory."""
     if cells > LARGEST_TABLE:
-        raise InputError(f"the table of {name!r} would have {cells:,} numbers: give it fewer parents")
+        raise InputError(f"the table of {name!r} would have {cells:,} numbers: reduce its parents")
 
 
 def configurations(codes: NDArray[np.integer], columns: Sequence[int], sizes: Sequence[int]) -> NDArray[np.intp]:
-    """Number of the configuration of some columns in each row, the first column slowest.
+    """Return the number of the configuration of some columns in each row, the first column slowest.
 
     Examples
     --------
@@ -206,7 +204,7 @@ def configurations(codes: NDArray[np.integer], columns: Sequence[int], sizes: Se
 def small_configurations(
     codes: NDArray[np.integer], columns: Sequence[int], sizes: Sequence[int]
 ) -> NDArray[np.unsignedinteger]:
-    """The same in the smallest type that holds the number of configurations: several times less to move."""
+    """Return the same in the smallest sufficient type, which needs several times less memory traffic."""
     kind = np.min_scalar_type(math.prod(sizes))
     number = codes[:, columns[0]].astype(kind) if columns else np.zeros(len(codes), kind)
     for column, size in zip(columns[1:], sizes[1:], strict=True):
@@ -216,7 +214,7 @@ def small_configurations(
 
 
 def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Parents before children; a cycle, and a parent that is no variable, are refused by name.
+    """Order parents before children; raise an error for a cycle or an unknown parent.
 
     Examples
     --------
@@ -224,13 +222,13 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     ('a', 'b')
     """
     if unknown := [parent for of in parents.values() for parent in of if parent not in parents]:
-        raise InputError(f"the graph has the parent {list_names(unknown)}, which is no variable of it")
+        raise InputError(f"the graph has the unknown parent {list_names(unknown)}: add it as a variable")
     place = {name: number for number, name in enumerate(parents)}
     sorter = TopologicalSorter(parents)
     try:
         sorter.prepare()
     except CycleError as error:
-        raise InputError(f"the graph has a cycle through {list_names(error.args[1][1:])}: leave out an arc") from None
+        raise InputError(f"the graph has a cycle through {list_names(error.args[1][1:])}: remove an arc") from None
     order: list[str] = []
     while sorter.is_active():
         free = sorted(sorter.get_ready(), key=place.__getitem__)
@@ -240,10 +238,10 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def compelled_arcs(parents: Mapping[str, Sequence[str]]) -> frozenset[tuple[str, str]]:
-    """The arcs (parent, child) that all graphs equivalent to this one share: those that data can orient.
+    """Return the arcs (parent, child) that all Markov-equivalent graphs share: those that data can orient.
 
-    Colliders of variables that are not adjacent, and what follows by the rules of [Meek 1995, section 2.1] so that no new
-    collider and no cycle appears.
+    These are colliders of variables that are not adjacent, and arcs implied by the rules of [Meek 1995, section 2.1], which
+    exclude new colliders and cycles.
 
     Examples
     --------

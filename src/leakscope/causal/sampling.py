@@ -1,10 +1,10 @@
-r"""Samples of a network, a million rows at a time.
+r"""Fast sampling from a Bayesian network, and conversion between codes and tables.
 
 Variables are drawn parents first. A level is the number of entries of the cumulative row
 :math:`F_0 \le F_1 \le \dots \le F_{L-2}` of its configuration that are at most u, with u uniform on the multiples of
 :math:`2^{-31}` in [0, 1) and :math:`F_l` rounded to such a multiple. So a level l has probability :math:`F_l - F_{l-1}` up to
-:math:`2^{-31} < 5 \cdot 10^{-10}`, and one of probability 0 never occurs. Rows are drawn in chunks of 32,768, each with a
-generator of its own, so that they are the same however many rows are drawn after them.
+:math:`2^{-31} < 5 \cdot 10^{-10}`, and one of probability 0 never occurs. Rows are drawn in chunks of 32,768, each with its
+own generator, so that they do not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Codes = NDArray[np.uint8]
 Counts = NDArray[np.uint32]
 
 CHUNK = 32_768  # rows that stay in the processor's cache while all variables are drawn
-ONE = 2**31  # the number that stands for probability 1: the largest power of two that 32 bits hold
+ONE = 2**31  # represents probability 1: the largest power of two in 32 bits
 
 
 def draw(network: Network, n: int, seed: int | np.random.SeedSequence = 0) -> Codes:
@@ -52,20 +52,20 @@ def draw(network: Network, n: int, seed: int | np.random.SeedSequence = 0) -> Co
         chunk = codes[:, number * CHUNK : (number + 1) * CHUNK]
         generator = np.random.PCG64(child)
         for step in plan:
-            # A last chunk that is not full takes the front of a full one, so that n does not change its rows.
+            # The last chunk is the start of a full one, so that n does not change its rows.
             step.fill(chunk, _uniform(generator)[: chunk.shape[1]], buffers)
     return codes.T
 
 
 def _uniform(generator: np.random.PCG64) -> Counts:
-    """Whole numbers from 0 to 2^31 - 1, one for each row of a chunk: the upper bits of both halves of 64."""
+    """Draw whole numbers from 0 to 2^31 - 1, one per row of a chunk: the upper bits of both halves of 64."""
     halves = generator.random_raw(CHUNK // 2).astype("<u8", copy=False).view("<u4")
     halves >>= 1
     return halves
 
 
 class _Buffers:
-    """Arrays that all steps use in turn: fresh ones of this size would cost more than the sums in them."""
+    """Arrays that all steps reuse, because allocation would take longer than the computation."""
 
     def __init__(self) -> None:
         self.number = np.empty(CHUNK, np.intp)
@@ -99,14 +99,14 @@ class _Step:
             number[:] = small
         out[:] = 0
         for row in self.thresholds:
-            # Clipping changes no number of a configuration; it spares the check of each, and a copy.
+            # mode="clip" changes no value; it avoids the range check and a copy.
             least = row.take(number, mode="clip", out=threshold) if self.parents else row[0]
             np.less_equal(least, uniform, out=above)
             out += above
 
 
 def _cumulative(table: Floats) -> Floats:
-    """Cumulative probabilities of all levels but the last, exactly 1 from the last level of positive probability on."""
+    """Return cumulative probabilities of all levels but the last, exactly 1 from the last level of positive probability."""
     sums = np.cumsum(table, axis=1)
     last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
     sums[np.arange(table.shape[1]) >= last[:, None]] = 1.0
@@ -114,7 +114,7 @@ def _cumulative(table: Floats) -> Floats:
 
 
 def to_frame(network: Network, codes: NDArray[np.integer]) -> pd.DataFrame:
-    """The sample as a table of texts, one categorical column for each variable.
+    """Convert a sample to a table of texts, one categorical column per variable.
 
     Examples
     --------
@@ -136,9 +136,9 @@ def to_frame(network: Network, codes: NDArray[np.integer]) -> pd.DataFrame:
 
 
 def to_codes(network: Network, frame: Any, what: str = "the data") -> Codes:
-    """Codes of a table of texts; columns and levels that the network doesn't know are refused.
+    """Convert a table of texts to codes; raise an error for unknown columns or levels.
 
-    Columns may stand in any order, and every variable of the network must be there. Numbers are read as texts: 1 is "1".
+    Columns may be in any order, and every variable of the network must be present. Numbers are read as texts: 1 is "1".
 
     Examples
     --------
@@ -153,18 +153,18 @@ def to_codes(network: Network, frame: Any, what: str = "the data") -> Codes:
     unknown = [name for name in frame.columns if name not in network.levels]
     missing = [name for name in network.names if name not in frame.columns]
     if unknown or missing:
-        problem = f"has columns that the graph doesn't know: {list_names(unknown)}" if unknown else ""
+        problem = f"has columns that are not in the graph: {list_names(unknown)}" if unknown else ""
         problem = problem or f"lacks variables of the graph: {list_names(missing)}"
         advice = "drop them" if unknown else "add them"
-        raise InputError(f"{what} {problem}; {advice}, or give a graph over the columns that there are")
+        raise InputError(f"{what} {problem}; {advice}, or pass a graph over the existing columns")
     codes = np.empty((len(network.names), len(frame)), np.uint8)
     for column, name in enumerate(network.names):
         texts = frame[name].astype("str")
         found = pd.Index(network.levels[name]).get_indexer(pd.Index(texts))
         if (found < 0).any():
             raise InputError(
-                f"{what} has levels of {name!r} that the graph doesn't know, in {int((found < 0).sum())} of {len(texts)} records, "
-                f"the first in {row_name(int((found < 0).argmax()))}; it knows {list_names(network.levels[name], 12)}"
+                f"{what} has levels of {name!r} that are not in the graph, in {int((found < 0).sum())} of {len(texts)} records, "
+                f"the first in {row_name(int((found < 0).argmax()))}; it has {list_names(network.levels[name], 12)}"
             )
         codes[column] = found
     return codes.T

@@ -1,8 +1,8 @@
-"""Other worlds with the same causes of Y: interventions on parts of a network, and shifted laws P*.
+"""Distribution shifts of a Bayesian network that keep P(Y | causes): interventions and shifted distributions P*.
 
-An intervention on a variable exchanges its table [tople2020, Figure 2]; whatever is done to the others, the table of Y given
-its parents stays. "Pr(X) is altered uniformly at random" [tople2020, section 4.1] leaves open which tables: here it is every
-table but those that are kept.
+An intervention on a variable replaces its table [tople2020, Figure 2]; the table of Y given its parents is always kept.
+"Pr(X) is altered uniformly at random" [tople2020, section 4.1] does not state which tables: here it is every table but those
+that are kept.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Seed = int | np.random.SeedSequence
 
 
 def redraw(network: Network, keep: str | Sequence[str], seed: Seed = 0) -> Network:
-    """P*: every table but those of ``keep`` redrawn, each number uniform on [0, 1] and rows divided by their sum.
+    """Redraw every table but those of ``keep``: each number uniform on [0, 1], rows divided by their sum.
 
-    Overlap holds, since all redrawn probabilities are positive.
+    P and P* overlap, since all redrawn probabilities are positive.
 
     Examples
     --------
@@ -37,10 +37,10 @@ def redraw(network: Network, keep: str | Sequence[str], seed: Seed = 0) -> Netwo
 
 
 def perturb(network: Network, keep: str | Sequence[str], noise: float, seed: Seed = 0) -> Network:
-    """P*: to every number of the tables but those of ``keep`` a uniform draw from [0, noise] is added, and rows renormalised.
+    """Add uniform draws from [0, noise] to every table but those of ``keep``, and renormalise rows.
 
-    [tople2020, section 4.1, Figure 3c] has noise from 0 to 2. The draws, as shares of the noise, depend on the seed alone,
-    so that the worlds of one seed go one way as the noise grows.
+    [tople2020, section 4.1, Figure 3c] has noise from 0 to 2. The draws, as shares of the noise, depend on the seed only,
+    so that for one seed the shift keeps its direction as the noise grows.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def intervene(network: Network, on: str | Collection[str], label: str, seed: See
     on
         ``"parents"``, ``"children"`` or ``"all"``, or names of variables.
     label
-        The variable Y, whose table stays.
+        The variable Y, whose table is kept.
 
     Examples
     --------
@@ -77,11 +77,11 @@ def intervene(network: Network, on: str | Collection[str], label: str, seed: See
         "all": tuple(name for name in network.names if name != label),
     }
     if isinstance(on, str) and on not in groups:
-        raise InputError(f"interventions are on parents, children or all, or on variables in a list, not {on!r}")
+        raise InputError(f"on must be 'parents', 'children', 'all' or a list of variables, not {on!r}")
     chosen = groups[on] if isinstance(on, str) else tuple(on)
     network.check_names(chosen)
     if label in chosen:
-        raise InputError(f"{label!r} is the label, and its table must stay: leave it out of the interventions")
+        raise InputError(f"on contains the label {label!r}, whose table is kept: remove it")
     return _exchange(network, chosen, math.inf, seed)
 
 
@@ -92,11 +92,11 @@ def _others(network: Network, keep: str | Sequence[str]) -> list[str]:
 
 
 def _exchange(network: Network, names: Collection[str], noise: float, seed: Seed) -> Network:
-    """Add noise times uniform draws to some tables; infinite noise leaves nothing of what was there."""
+    """Add noise times uniform draws to some tables; infinite noise replaces them."""
     tables: dict[str, Floats] = {}
     rng = np.random.default_rng(seed)
     for name in network.names:
-        # Drawn for every variable, so that a table gets the same draw whatever else is exchanged.
+        # Drawn for every variable, so that the draws of a table do not depend on the other names.
         drawn = 1 - rng.random(network.tables[name].shape)
         if name in names and noise > 0:
             mixed = drawn if math.isinf(noise) else network.tables[name] + noise * drawn

@@ -1,6 +1,6 @@
-"""What lowers the risk: one file per defense, each with its knob, its source and, where there is one, its guarantee.
+"""Defenses, one file each, with settings, source and, if proven, a guarantee of differential privacy.
 
-Every name here can be given to `leakscope.compare`, and to ``leakscope compare --defenses`` by its short name in `DEFENSES`.
+Pass an instance to `leakscope.compare`, or its short name in `DEFENSES` to ``leakscope compare --defenses``.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.lazy import lazy_names
 from leakscope.defenses.defense import Defended, Defense, apply
 
-#: Short name to the file and the class; each is imported when it is first used.
+#: Short name to file and class; each is imported at first use.
 DEFENSES: dict[str, tuple[str, str]] = {
     "l2": ("l2", "L2"),
     "early-stopping": ("early_stopping", "EarlyStopping"),
@@ -45,7 +45,7 @@ __all__ = ["DEFENSES", "Defended", "Defense", "Guarantee", "apply", *_HOMES]
 
 
 def find(name: str) -> Any:
-    """The class of a defense by its short name.
+    """Return the class of a defense by its short name.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-r"""Adversarial regularisation: the model is trained against an attacker who is trained against the model.
+r"""Adversarial regularisation: train the model jointly with a membership attack that it has to defeat.
 
-Nasr, Shokri, Houmansadr 2018 look for the model f that solves
+Nasr, Shokri, Houmansadr 2018 define the model f as the solution of
 
 .. math:: \min_f \Bigl(\frac{1}{|D|}\sum_{D} \ell(f(x), y) + \alpha \max_h G_f(h)\Bigr), \qquad
    G_f(h) = \frac{1}{2|D|}\sum_{D} \log h(f(x), y) + \frac{1}{2|D'|}\sum_{D'} \log(1 - h(f(x), y)),
 
-where h says how surely a record was trained on, D are the training records and D' reference records that f is not trained
-on. As in their Algorithm 1, steps of h and of f take turns, and a step of f sees D alone: it lowers
+where h is the estimated probability that a record is a member, D are the training records and D' reference records that f is
+not trained on. As in their Algorithm 1, steps of h and of f alternate, and a step of f uses D only: it lowers
 :math:`\ell(f(x), y) + \alpha \log h(f(x), y)`.
 
-Where this deviates: the paper has a reference set beside the training set, and here a random third of the training records is set
-aside for it, so that f is trained on two thirds of them (with α = 0 too, which makes versions comparable). What the third gives
-away through h is not counted as training, and they are members all the same in an audit. The networks are small, and h sees the
-prediction and the label in one network. An attacker who learns better than this h is not held off: nothing is guaranteed.
+Deviations: the paper has a separate reference set. Here a random third of the training records is the reference set, so that f
+is trained on two thirds (with α = 0 too, which makes versions comparable). An audit counts this third as members, although it
+affects f only through h. The networks are small, and one network h takes both the prediction and the label. There is no
+guarantee: an attack that is stronger than h may succeed.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from leakscope.models.adapters import seeded_torch
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 
-ATTACKER = 64  # width of the attacker's two hidden layers
-NO_GUARANTEE = "Nothing is guaranteed: the model is trained against one attacker, and a better one may still succeed."
-REFERENCE = "A random third of the training records is set aside as reference records and does not train the model."
+ATTACKER = 64  # width of the two hidden layers of the attack network
+NO_GUARANTEE = "There is no guarantee: the model is trained against one attack, and a stronger attack may succeed."
+REFERENCE = "A random third of the training records serves as reference records and does not train the model."
 
 
 @dataclass(frozen=True)
 class AdversarialRegularisation(Tunable):
-    """Training that keeps the model's answers on training records like those on reference records.
+    """Train a model whose outputs on training records resemble those on reference records.
 
     Parameters
     ----------
     weights
-        How much the attacker's gain counts beside the loss; 0 is plain training on the same two thirds of the records.
+        Weights α of the attack's gain in the loss; 0 is plain training on the same two thirds of the records.
     steps
         Steps of the model, the same for training sets of any size.
     batch
-        Records in a step.
+        Records per step.
     rate
-        Learning rate of Adam, for the model and for the attacker.
+        Learning rate of Adam, for the model and for the attack network.
     attacks
-        Steps of the attacker before each step of the model.
+        Steps of the attack network before each step of the model.
     hidden
-        Widths of hidden layers; by default those of the audited model, none where it is not a network.
+        Widths of hidden layers; by default those of the audited model, none if it is not a network.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class AdversarialRegularisation(Tunable):
 
     name: ClassVar[str] = "adversarial"
     knob: ClassVar[str] = "α"
-    what: ClassVar[str] = "the model is trained to fool an attacker who learns to recognise training records"
+    what: ClassVar[str] = "the model is trained to defeat an attack network that learns to recognise training records"
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
     allowed = Allowed("α", lambda value: value >= 0, "0 or more")
 
@@ -89,13 +89,13 @@ class AdversarialRegularisation(Tunable):
         read_hidden(self.hidden)
 
     def refuse(self, target: Target) -> str | None:
-        """Too few records can't be divided."""
+        """Refuse targets with too few records, or records that cannot be encoded."""
         if len(target.members.y) < 12:
-            return "it has fewer than 12 training records, and a third of them must be set aside"
+            return "it needs at least 12 training records, because a third of them is set aside"
         return why_no_rows(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training against an attacker of this weight."""
+        """Train against the attack network with this weight."""
         plan, notes = make_plan(target, read_hidden(self.hidden))
         fit = AdversarialFit(
             plan, float(setting), int(self.steps), int(self.batch), float(self.rate), int(self.attacks)
@@ -105,9 +105,9 @@ class AdversarialRegularisation(Tunable):
 
 @dataclass(frozen=True, eq=False)
 class AdversarialFit:
-    """One training of a model and its attacker."""
+    """One training of a model and its attack network."""
 
-    plan: Plan
+    plan: NetworkPlan
     weight: float
     steps: int
     batch: int
@@ -116,10 +116,8 @@ class AdversarialFit:
 
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         if len(y) < 3:
-            raise InputError(
-                f"adversarial training sets a third of the records aside and needs 3 or more, not {len(y)}."
-            )
-        # the attacker draws from a stream of its own: with weight 0 it can't change the model by a bit
+            raise InputError(f"adversarial training needs 3 records or more, not {len(y)}: pass a larger training set")
+        # The attack network has its own random stream, so that with weight 0 it does not change the model.
         draws, attacker_draws = rng.spawn(2)
         order = draws.permutation(len(y))
         cut = len(y) // 3
@@ -136,7 +134,7 @@ class AdversarialFit:
         return self.plan.model(network, AdversarialRegularisation.name)
 
     def train(self, network: Any, attacker: Attacker, trained: tuple[Any, Any], draws: np.random.Generator) -> None:
-        """Train the network in place, in turns with the attacker."""
+        """Train the network in place, alternating with the attack network."""
         torch = import_torch()
         optimizer = torch.optim.Adam(network.parameters(), lr=self.rate)
         records, labels = trained
@@ -152,10 +150,10 @@ class AdversarialFit:
 
 
 class Attacker:
-    """The attack network h, which learns to tell training records from reference records by prediction and label."""
+    """The attack network h, which learns to distinguish training records from reference records by prediction and label."""
 
     def __init__(
-        self, plan: Plan, trained: Any, reference: Any, settings: AdversarialFit, draws: np.random.Generator
+        self, plan: NetworkPlan, trained: Any, reference: Any, settings: AdversarialFit, draws: np.random.Generator
     ) -> None:
         torch = import_torch()
         self.plan, self.sides, self.settings = plan, (trained, reference), settings
@@ -171,7 +169,7 @@ class Attacker:
         self.batches = [shuffled_batches(len(side[1]), settings.batch, draws) for side in self.sides]
 
     def learn(self, model: Any) -> None:
-        """Some steps up the gain, the model as it is."""
+        """Take some steps that increase the gain, with the model fixed."""
         torch = import_torch()
         for _ in range(self.settings.attacks):
             drawn = [next(batches) for batches in self.batches]
@@ -188,12 +186,12 @@ class Attacker:
             self.optimizer.step()
 
     def log_membership(self, scores: Any, labels: Any, sign: Any = 1) -> Any:
-        """The log of h for each record, or log(1 - h) with ``sign`` -1."""
+        """Return log h for each record, or log(1 - h) with ``sign`` -1."""
         torch = import_torch()
         return torch.nn.functional.logsigmoid(sign * self.network(self.view(scores, labels))[:, 0])
 
     def view(self, scores: Any, labels: Any) -> Any:
-        """What h sees: probabilities and the class as zeros and a one, or the predicted and the true value."""
+        """Return the input of h: probabilities and the one-hot class, or the predicted and the true value."""
         torch = import_torch()
         if self.plan.classes is None:
             return torch.cat([scores, labels[:, None]], dim=1)
@@ -202,7 +200,7 @@ class Attacker:
 
 
 def shuffled_batches(records: int, batch: int, draws: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """One random order of all records after the other, each in batches of one size but for the last; without end."""
+    """Yield batches of random permutations of all records without end; the last batch of each may be smaller."""
     while True:
         order = draws.permutation(records)
         for start in range(0, records, batch):

@@ -1,24 +1,24 @@
-r"""Linear models on rows that are never longer than 1: what parameter noise and objective perturbation share.
+r"""Linear models on rows of norm at most 1, shared by parameter noise and objective perturbation.
 
-A proof of privacy has to hold for every record that may come, not for those that did. So each record becomes a row of a
-bounded length: its encoded columns and a constant 1, for the intercept, divided by a public **radius**, and the whole
-row shortened to length 1 where it is longer. Shortening looks at one record at a time, so it spends no privacy.
+A proof of privacy has to hold for every possible record, not only for the given ones. So each record becomes a row of
+bounded norm: its encoded columns and a constant 1 for the intercept, divided by a public **radius** and scaled to norm 1
+if the norm is larger. The scaling uses one record at a time, so it consumes no privacy budget.
 
 With λ the weight of the penalty and n the number of records, the model minimises [farokhi2020, Eq. 1]
 
 .. math:: F_S(\theta) = \lambda\lVert\theta\rVert^2 + \frac1n\sum_{i\in S}\ell_i(\theta) + \frac1n\langle b, \theta\rangle,
 
-where the tilt b is 0 but for objective perturbation, and the loss is the log-loss of a logistic model for two classes
-and of a softmax for more, or the squared error of values that are cut off at public limits and scaled to [-1, 1]. F is
-2λ-strongly convex, so wherever its gradient is g the minimum is at most :math:`\lVert g\rVert/2\lambda` away.
+where b is 0 except in objective perturbation. The loss is the log-loss of a logistic model for two classes and of a
+softmax for more, or the squared error of labels that are clipped at public limits and scaled to [-1, 1]. F is
+2λ-strongly convex, so a point with gradient g is within :math:`\lVert g\rVert/2\lambda` of the minimum.
 
 For classes the curvature of F is at most :math:`L = c\,\lVert\tfrac1nX^\top X\rVert +
 2\lambda`, with c = 1/4 for two classes and 1/2 for more. Nesterov's gradient method with the constants 2λ and L
-(Nesterov 2018, *Lectures on Convex Optimization*, section 2.2) therefore always arrives; it stops at a gradient of
+(Nesterov 2018, *Lectures on Convex Optimization*, section 2.2) therefore always converges; it stops at a gradient of
 10⁻⁸/n.
 
-Two limits of every guarantee on top of it are said in `ALWAYS`: noise that can be drawn again hides nothing, and
-numbers in a computer are taken for real numbers (Mironov 2012 shows what the last bits of noise can give away).
+`ALWAYS` states conditions of every guarantee: noise with a known seed can be removed, and the proofs assume real numbers
+(Mironov 2012 shows what the last bits of floating-point noise can reveal).
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from leakscope.models.target import Target
 ALWAYS = (
     "the number of records is public",
     "the seed of the noise stays secret",
-    "rounding in the computer gives nothing away",
+    "floating-point rounding reveals nothing",
 )
-#: The gradient at which the search for a minimum ends, times the number of records.
+#: Gradient at which the minimisation stops, times the number of records.
 SLACK = 1e-8
 STEPS = 50_000
-#: Rows longer than this quantile of their lengths are shortened, and values outside of two such quantiles cut off.
+#: Quantile of the norms that is the default radius; regression labels are clipped at this quantile and its complement.
 QUANTILE = 0.95
 SMALLEST_L2 = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedRows:
-    """From records to rows of length at most 1, and back from parameters to a model that takes records.
+    """Converts records to rows of norm at most 1, and parameters to a model that takes records.
 
-    Rows are divided by ``radius``; labels of a regression, where ``classes`` is None, are cut off at ``limits``.
+    Rows are divided by ``radius``; labels of a regression (``classes`` is None) are clipped at ``limits``.
     """
 
     encoding: Encoding
@@ -67,11 +67,11 @@ class BoundedRows:
 
     @property
     def scores(self) -> int:
-        """How many columns of parameters: one for values and for two classes, otherwise one per class."""
+        """Number of columns of parameters: one for regression and two classes, otherwise one per class."""
         return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     def rows(self, X: Any) -> Floats:
-        """Rows (n, width + 1), the constant last."""
+        """Return the rows (n, width + 1), the constant last."""
         encoded = self.encoding(X)
         if not np.isfinite(encoded).all():
             raise InputError("the encoded records have missing or infinite values: add an imputer to the pipeline")
@@ -80,14 +80,14 @@ class BoundedRows:
         return np.asarray(rows / np.maximum(lengths, 1.0))
 
     def labels(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Codes of classes as they are; values cut off at the limits and scaled to [-1, 1]."""
+        """Return class codes unchanged, and values clipped at the limits and scaled to [-1, 1]."""
         if self.classes is not None:
             return y
         low, high = self.limits
         return np.asarray(2 * (np.clip(y, low, high) - low) / (high - low) - 1)
 
     def model(self, name: str, theta: Floats) -> Model:
-        """The model with parameters (width + 1, scores) of the rows, as it is asked: with whole records."""
+        """Return the model with these parameters (width + 1, scores), which takes records."""
         theta = theta / self.radius
         coefficients, intercept = theta[:-1], theta[-1]
         if self.classes is None:
@@ -101,10 +101,10 @@ class BoundedRows:
 def make_rows(
     target: Target, radius: float | None, limits: tuple[float, float] | None = None
 ) -> tuple[BoundedRows, list[str]]:
-    """Rows for a target, and what a guarantee on top of them rests on, a clause each.
+    """Return the rows of a target and the conditions of a guarantee based on them.
 
-    What is not given is read from the members: the radius as the 95 % quantile of the lengths of their rows, the limits of
-    values as the middle 90 %. A reader is told that this is taken for public.
+    Defaults are computed from the members: the radius is the 95 % quantile of the norms of their rows, and the limits
+    enclose the middle 90 % of the labels. The conditions then state that these values are public.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def make_rows(
     >>> X, y = np.array([[0.0], [2.0], [0.0], [2.0]]), np.array([0, 1, 0, 1])
     >>> target = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
     >>> rows, rests_on = make_rows(target, radius=2.0)
-    >>> rows.rows(np.array([[2.0], [9.0]])).round(3)  # (1, 1)/2; and (8, 1)/2, which is shortened to length 1
+    >>> rows.rows(np.array([[2.0], [9.0]])).round(3)  # (1, 1)/2; and (8, 1)/2, which is scaled to norm 1
     array([[0.5  , 0.5  ], [0.992, 0.124]])
     """
     encoding, public = make_encoding(target), [PUBLIC_ENCODING]
@@ -121,34 +121,34 @@ def make_rows(
         lengths = np.sqrt(1 + (encoding(target.members.X) ** 2).sum(axis=1))
         radius = float(np.quantile(lengths, QUANTILE))
         public.append(
-            f"the length to which records are cut off ({radius:.3g}, read from the training records) is public"
+            f"the norm at which records are clipped ({radius:.3g}, computed from the training records) is public"
         )
     if limits is None and target.model.classes is None:
         low, high = np.quantile(target.members.y, [1 - QUANTILE, QUANTILE])
         limits = (float(low), float(high)) if high > low else (float(low) - 1, float(low) + 1)
         read = "{:.3g} to {:.3g}".format(*limits)
-        public.append(f"the limits at which values are cut off ({read}, read from the training records) are public")
+        public.append(f"the limits at which labels are clipped ({read}, computed from the training records) are public")
     return BoundedRows(encoding, radius, target.model.classes, limits or (-1.0, 1.0)), [*public, *ALWAYS]
 
 
 def why_no_rows(target: Target) -> str | None:
-    """Why the records of a target can't become such rows, as the end of a sentence, or None if they can."""
+    """Return why the records of a target cannot become such rows, as the end of a sentence, or None if they can."""
     try:
         encoded = make_encoding(target)(target.members.X)
     except (InputError, TypeError, ValueError) as error:
-        return f"its records can't be turned into numbers ({describe(error)})"
+        return f"its records cannot be encoded as numbers ({describe(error)})"
     if not np.isfinite(encoded).all():
-        return "its records have missing or infinite values once they are encoded"
+        return "its encoded records have missing or infinite values: add an imputer to the pipeline"
     return None
 
 
 def usual_l2(share: float, parameters: int, n: int, epsilon: float) -> float:
-    """A weight of the penalty that leaves accuracy where ε and n are given: more noise asks for more of it.
+    """Return a default weight of the penalty for given ε and n: more noise needs a larger weight.
 
-    The best weight falls with n and ε, and rises with the length of the noise, which grows with the root of the number of
-    parameters; ``share`` is near the best on Adult with 1,000 to 20,000 records, and on breast cancer and digits. By the
-    root of ε, since the noise would grow with ε if the weight fell faster. All of these are public, so that the choice spends
-    no privacy.
+    The best weight falls with n and ε, and rises with the norm of the noise, which grows with the root of the number of
+    parameters; ``share`` is near the best on Adult with 1,000 to 20,000 records, and on breast cancer and digits. The weight
+    falls with the root of ε, since the noise would grow with ε if it fell faster. All inputs are public, so the choice
+    consumes no privacy budget.
 
     Examples
     --------
@@ -159,9 +159,9 @@ def usual_l2(share: float, parameters: int, n: int, epsilon: float) -> float:
 
 
 def check_fields(noise: Any, l2: Any, radius: Any) -> None:
-    """Refuse a noise that is not known, and a penalty or a radius that can't be."""
+    """Raise an error for an unknown noise or an invalid penalty or radius."""
     if noise not in ("gaussian", "laplace"):
-        raise InputError(f"there is no noise {noise!r}: use 'gaussian' or 'laplace'")
+        raise InputError(f"unknown noise {noise!r}: use 'gaussian' or 'laplace'")
     if l2 is not None:
         check_number("l2", l2, least=SMALLEST_L2)
     if radius is not None:
@@ -171,20 +171,20 @@ def check_fields(noise: Any, l2: Any, radius: Any) -> None:
 def minimum(
     rows: Floats, codes: NDArray[Any], scores: int, l2: float, tilt: Floats | None = None, start: Floats | None = None
 ) -> Floats:
-    """Parameters (columns, scores) where the regularised log-loss, with its tilt, has a gradient of at most 10⁻⁸/n.
+    """Minimise the regularised log-loss with its tilt, up to a gradient of 10⁻⁸/n; return parameters (columns, scores).
 
     Parameters
     ----------
     rows, codes
-        Rows no longer than 1, and their classes 0 … k - 1.
+        Rows of norm at most 1, and their classes 0 … k - 1.
     scores
         1 for the logistic model of two classes, k for a softmax.
     l2
         The weight λ of the penalty.
     tilt
-        The vector b of objective perturbation, like the parameters.
+        The vector b of objective perturbation, shaped like the parameters.
     start
-        Where to begin; by default at 0.
+        Starting point; by default 0.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def minimum(
     wanted = codes[:, None] if scores == 1 else np.eye(scores)[codes]
     tilted = 0.0 if tilt is None else tilt / n
     with one_thread():
-        squares = np.linalg.norm(rows.T @ rows if rows.shape[1] < n else rows @ rows.T) / n  # never below the 2-norm
+        squares = np.linalg.norm(rows.T @ rows if rows.shape[1] < n else rows @ rows.T) / n  # at least the 2-norm
         steepest = (0.25 if scores == 1 else 0.5) * squares + 2 * l2
         ratio = np.sqrt(2 * l2 / steepest)
         theta = before = np.zeros((rows.shape[1], scores)) if start is None else start
@@ -208,11 +208,11 @@ def minimum(
             if np.linalg.norm(gradient) <= SLACK / n:
                 return np.asarray(point)
             before, theta = theta, point - gradient / steepest
-    raise InputError(f"no minimum of the regularised loss was found in {STEPS:,} steps: raise l2 above {l2:g}")
+    raise InputError(f"the regularised loss was not minimised in {STEPS:,} steps: raise l2 above {l2:g}")
 
 
 def least_squares(rows: Floats, values: Floats, l2: float) -> Floats:
-    r"""Parameters (columns, 1) that minimise :math:`\lambda\lVert\theta\rVert^2` + mean squared error.
+    r"""Return the parameters (columns, 1) that minimise :math:`\lambda\lVert\theta\rVert^2` + mean squared error.
 
     Examples
     --------
@@ -225,9 +225,9 @@ def least_squares(rows: Floats, values: Floats, l2: float) -> Floats:
 
 
 def spherical_laplace(size: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    r"""Noise with density proportional to :math:`e^{-\lVert b\rVert_2}`: any direction alike, its length Gamma(p).
+    r"""Draw noise with density proportional to :math:`e^{-\lVert b\rVert_2}`: a uniform direction, and a norm of Gamma(p).
 
-    [Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1]. Moving it by a distance d changes its density by no more than
+    [Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1]. A shift by a distance d changes its density by a factor of at most
     :math:`e^d`. Laplace noise on each of p parameters would have to cover :math:`\sqrt p\,d`.
 
     Examples

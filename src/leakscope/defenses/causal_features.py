@@ -1,20 +1,20 @@
-r"""Causal features: the model sees only the columns that are causes of the label.
+r"""Causal features: train the model only on columns that are causes of the label.
 
 Let :math:`h_c` be trained on the causes :math:`X_C` of Y and :math:`h_a` on all columns, of n records of a population P. Then
 
 .. math:: \max_{P^*} \mathrm{Adv}(A_{BL}, h_c, n, P, P^*) \le \max_{P^*} \mathrm{Adv}(A_{BL}, h_a, n, P, P^*)
 
-for the attacker who says "member" with probability 1 − loss/B [tople2020, Thm 5], under the conditions of [tople2020, Thm 1]:
-every :math:`P^*` has the same :math:`P(Y \mid X_C)` and no record that P never has, the best predictor from the causes is among the
-models, whoever may use all columns may use the causes alone, and the loss is symmetric and obeys the triangle inequality, which the
-log-loss does not. It compares worst cases under shift, in which telling P from :math:`P^*` counts as well. That a model leaks less
-about people of P itself does not follow from it: this is what `compare` measures, and no guarantee is given.
+for the attack that predicts "member" with probability 1 − loss/B [tople2020, Thm 5], under the conditions of [tople2020, Thm 1]:
+every :math:`P^*` has the same :math:`P(Y \mid X_C)` and its support within that of P, the best predictor from the causes is among
+the models, a model on all columns may also use the causes alone, and the loss is symmetric and satisfies the triangle inequality,
+which the log-loss does not. The theorem compares worst cases under shift, in which distinguishing P from :math:`P^*` counts too.
+It does not imply that the model leaks less about records of P itself: `compare` measures this, without a guarantee.
 
-One thing needs no condition: the answers are a function of the kept columns alone, so that nothing about a record's other columns
-passes through the model [tople2020, Thm 7, as far as it holds: they may still be guessed from the kept ones].
+One property needs no condition: predictions are a function of the kept columns only, so that the model reveals nothing about
+other columns [tople2020, Thm 7, as far as it holds: they may still be predictable from the kept ones].
 
-Other columns are set to constants in training and in prediction, so that any model works as it is. Causes that are looked for are
-looked for once, on all training records: what this choice itself tells of them is not measured.
+Other columns are set to constants in training and in prediction, so that any model works unchanged. With ``environment``, the
+causes are searched once, on all training records; the leakage of this choice is not measured.
 """
 
 from __future__ import annotations
@@ -40,19 +40,22 @@ if TYPE_CHECKING:
 
 Column = int | str
 INVARIANT = "invariant"
+#: Why no cause is found, as the end of a sentence.
+REJECTED = "no set of columns predicts the label in the same way in all environments"
+ALIKE = "the label has the same distribution in all environments, so that causes cannot be identified"
 
 
 @dataclass(frozen=True)
 class CausalFeatures:
-    """The causes of the label are kept, and all other columns blanked.
+    """Keep the causes of the label, and set all other columns to constants.
 
     Parameters
     ----------
     columns
         The causes: names of columns, or their positions.
     environment
-        In their place, a column or group that says where each record comes from (a hospital, a year): the causes are then
-        those that `leakscope.causal.invariant_features` finds, once, on the training records.
+        Instead of ``columns``: a column or group with the origin of each record (a hospital, a year). The causes are then
+        those that `leakscope.causal.invariant_features` finds on the training records.
 
     Examples
     --------
@@ -72,19 +75,19 @@ class CausalFeatures:
         if self.columns is None:
             return
         if self.environment is not None:
-            raise InputError("causes are named by columns= or found by environment=: give one of the two")
+            raise InputError("columns= and environment= exclude each other: pass one of them")
         columns = (self.columns,) if isinstance(self.columns, str | int) else tuple(self.columns)
         if not columns or not all(isinstance(column, str | int | np.integer) for column in columns):
-            raise InputError("columns= must hold names or positions of columns, at least one")
+            raise InputError("columns= must hold at least one name or position of a column")
         object.__setattr__(self, "columns", tuple(dict.fromkeys(columns)))
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The columns that are kept, or that they are looked for."""
+        """The columns that are kept, or ``invariant`` if they are searched."""
         return (INVARIANT,) if self.columns is None else (", ".join(map(str, self.columns)),)
 
     def refuse(self, target: Target) -> str | None:
-        """It needs to be trained again on a table, and someone or something that names the causes."""
+        """Refuse targets that cannot be retrained on a table, or whose causes are neither given nor found."""
         if target.learner is None:
             return NO_LEARNER
         if self.columns is None and self.environment is None:
@@ -95,35 +98,34 @@ class CausalFeatures:
         try:
             kept, _ = self._kept(target)
         except InputError as error:
-            return str(error).rstrip(".")
-        return None if len(kept) < target.members.X.shape[1] else "all its columns are causes, and none is left out"
+            return str(error)
+        return None if len(kept) < target.members.X.shape[1] else "all its columns are causes, so that none is removed"
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """Training on the causes."""
+        """Train on the causes."""
         learner = learner_of(self, target)
         kept, why = self._kept(target)
-        notes = (why, "answers tell nothing of the other columns that the kept ones do not tell", NOTHING_PROVEN)
+        notes = (why, "predictions are a function of the kept columns only", NOTHING_PROVEN)
         return Defended(make_learner(learner.name, partial(fit_blanked, learner, kept)), notes=notes)
 
     def _kept(self, target: Target) -> tuple[tuple[int, ...], str]:
-        """Positions of the causes, and who says that they are."""
+        """Return the positions of the causes and how they were determined."""
         X = target.members.X
         if X.ndim != 2:
             raise InputError("its records are not a table of columns")
         if self.columns is not None:
-            return positions(X, self.columns), f"taken for the causes of the label on your word: {self.settings[0]}"
+            return positions(X, self.columns), f"causes of the label as you stated them: {self.settings[0]}"
         found = _invariance(target, self.environment)
         causes = () if found.alike else found.features or found.plausible
         if not causes:
-            reason = str(found).split("\n")[0]
-            raise InputError(reason[0].lower() + reason[1:])
-        how = "found to be" if found.features else "not significant, only suggested as"
+            raise InputError(REJECTED if found.rejected_all else ALIKE)
+        how = "significant" if found.features else "suggested, not significant"
         where = f"over {len(found.environments)} environments at {found.confidence:.0%} confidence ({found.test} test)"
-        return positions(X, causes), f"{how} causes of the label {where}: {', '.join(map(str, causes))}"
+        return positions(X, causes), f"causes of the label, {how} {where}: {', '.join(map(str, causes))}"
 
 
 def positions(X: Any, columns: Sequence[Any]) -> tuple[int, ...]:
-    """Positions of columns that are given by name or by position, in order; a name comes first.
+    """Return the positions of columns given by name or by position, in order; a name takes precedence.
 
     Examples
     --------
@@ -133,25 +135,23 @@ def positions(X: Any, columns: Sequence[Any]) -> tuple[int, ...]:
     known = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
     places = {str(place): place for place in range(len(known))} | {str(name): k for k, name in enumerate(known)}
     if lacking := [column for column in columns if str(column) not in places]:
-        raise InputError(f"there is no column {list_names(lacking)}: the columns are {list_names(known, 12)}")
+        raise InputError(f"unknown column {list_names(lacking)}: the columns are {list_names(known, 12)}")
     return tuple(sorted({places[str(column)] for column in columns}))
 
 
 def environment_column(target: Target, name: Column) -> tuple[NDArray[Any], int | None]:
-    """The environment of each training record, and its position among the columns; None where it is a group beside them."""
+    """Return the environment of each training record and its column's position, None if it is a group."""
     X = target.members.X
     if str(name) in target.members.groups and not (isinstance(X, pd.DataFrame) and name in X.columns):
         return target.members.groups[str(name)], None
     try:
         (place,) = positions(X, [name])
     except InputError:
-        raise InputError(
-            f"there is no column or group {name!r} of environments: name one of the training set"
-        ) from None
+        raise InputError(f"unknown environment {name!r}: pass a column or group of the training set") from None
     return np.asarray(X.iloc[:, place] if isinstance(X, pd.DataFrame) else X[:, place]), place
 
 
-@lru_cache(maxsize=1)  # refuse and defend both ask, and thousands of tests take a while
+@lru_cache(maxsize=1)  # refuse and defend both call it, and it runs thousands of tests
 def _invariance(target: Target, environment: Column) -> Invariance:
     from leakscope.causal.invariance import invariant_features
 

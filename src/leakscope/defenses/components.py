@@ -1,9 +1,9 @@
-r"""Components: the records are reduced to their first principal components before the model sees them.
+r"""Components: train the model on the first principal components of the records.
 
 With centred records in the rows of Z, the components are the eigenvectors of :math:`Z^\top Z` with the largest eigenvalues,
 and a record becomes its k products with them. farokhi2020 (section 6, Figure 4) varies k: leakage grows with the number
-of features. Here the components are taken of what the last step of a pipeline would see, as it comes and not scaled
-again, and anew in each training; they are read from the training records and are part of the released model.
+of features. Here the components are those of the input of the pipeline's last step, without further scaling. Each training
+computes them from its training records; they are part of the released model.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from leakscope.models.target import EstimatorFit, Target
 
 @dataclass(frozen=True)
 class Components(Tunable):
-    """The last step of the model sees the first principal components only.
+    """Pass only the first principal components to the last step of the model.
 
     Parameters
     ----------
     components
-        How many: a share of the columns that the last step would see, below 1, or a number from 1 on.
+        Number of components: a share of the last step's input columns, below 1, or a whole number from 1.
 
     Examples
     --------
@@ -42,16 +42,16 @@ class Components(Tunable):
 
     name: ClassVar[str] = "components"
     knob: ClassVar[str] = "components"
-    what: ClassVar[str] = "the model sees a few principal components of the records"
+    what: ClassVar[str] = "the model is trained on a few principal components of the records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
     allowed = Allowed("the number of components", is_size, SIZES)
 
     def refuse(self, target: Target) -> str | None:
-        """It needs a scikit-learn model on numbers, or in a pipeline that makes numbers of the records."""
+        """Refuse all but scikit-learn models on numbers, or in a pipeline that encodes the records as numbers."""
         if target.learner is None:
             return NO_LEARNER
         if not isinstance(target.learner.fit, EstimatorFit):
-            return "it is trained by a function of your own, before whose last step nothing can be put: pass a scikit-learn model"
+            return "it is trained by your own function, which has no last step to change: pass a scikit-learn model"
         X = target.members.X
         if len(getattr(target.learner.fit.estimator, "steps", ())) > 1:
             try:
@@ -59,14 +59,14 @@ class Components(Tunable):
             except InputError as error:
                 return str(error).rstrip(".")
         elif X.ndim != 2 or not _holds_numbers(X):
-            return "its records are not all numbers: put what encodes them and the model into one pipeline"
+            return "its records are not all numbers: combine the encoder and the model in one pipeline"
         else:
             width = X.shape[1]
         most = max(self.settings)
-        return f"its last step sees {width} columns, and {most:g} components were asked for" if most > width else None
+        return f"its last step has {width} input columns, fewer than the {most:g} components" if most > width else None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training with principal components before the last step."""
+        """Train with principal components before the last step."""
         learner = learner_of(self, target)
         recipe: Any = learner.fit
         fit = replace(recipe, estimator=with_components(recipe.estimator, float(setting)))
@@ -74,7 +74,7 @@ class Components(Tunable):
 
 
 def with_components(estimator: Any, setting: float) -> Any:
-    """A clone of an estimator, with principal components before its last step.
+    """Clone an estimator and insert principal components before its last step.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _dense(table: Any) -> NDArray[np.float64]:
 
 
 def _first(scores: NDArray[np.float64], setting: float) -> NDArray[np.float64]:
-    """The first components; a share is one of all components, as many as columns unless there are fewer records."""
+    """Return the first components; a share refers to all components: the columns, or the records if these are fewer."""
     return scores[:, : read_size(setting, scores.shape[1])]
 
 

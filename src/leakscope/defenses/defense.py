@@ -1,7 +1,7 @@
-"""What every defense is: a knob, a source, and how one setting of it changes training, answers or explanations.
+"""The `Defense` protocol: settings, a source, and how one setting changes training, outputs or explanations.
 
-A defense never trains by itself: it says how to train (`Defended.learner`), so that `compare` trains all versions, their
-controls and their shadow models in one place. `apply` is the short way from a target to the defended target.
+A defense does not train: it returns a learner (`Defended.learner`), so that `compare` trains all versions, their
+controls and their reference models in one place. `apply` returns the defended target.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from leakscope.models.target import Target, TrainingRecipe
 if TYPE_CHECKING:
     from leakscope.releases.record_explanations.release import RecordRelease
 
-#: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
+#: A change of the released outputs: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
 
 
 @dataclass(frozen=True, eq=False)
 class Defended:
-    """One setting of a defense, ready to be trained and asked.
+    """One setting of a defense, ready for training and queries.
 
     Parameters
     ----------
     learner
-        How the defended model is trained; None where training stays as it is.
+        How the defended model is trained; None if training is unchanged.
     answers
-        What is done to the model's answers; None where they leave as they are.
+        The change of the model's outputs; None if they are unchanged.
     keeps_labels
-        Whether ``answers`` keeps the class that a classifier names, for every record that may come.
+        Whether ``answers`` keeps the predicted class for every possible record.
     explanation
-        From the name of an explanation to the name of the defended one; None where explanations stay as they are.
+        Maps the name of an explanation to the name of the defended one; None if explanations are unchanged.
     records
-        From explanations by records, and how many of them one asker gets, to the defended ones; None where they stay.
+        Maps a release of record explanations and a user's query budget to the defended ones; None if they are unchanged.
     guarantee
-        What is proven; None where nothing is.
+        The proven guarantee; None if there is none.
     notes
-        What a reader has to know of this setting, one sentence each.
+        Notes on this setting for the reader, one sentence each.
     """
 
     learner: TrainingRecipe | None = None
@@ -61,12 +61,12 @@ class Defended:
 
 @runtime_checkable
 class Defense(Protocol):
-    """What `compare` asks of a defense; each is a frozen dataclass in a file of its own."""
+    """The interface that `compare` uses; each defense is a frozen dataclass in its own file."""
 
     name: ClassVar[str]
-    #: What the setting is called, with its unit.
+    #: Name of the setting, with its unit.
     knob: ClassVar[str]
-    #: What it does, in a sentence that a lay reader understands.
+    #: What it does, in a sentence for lay readers.
     what: ClassVar[str]
     source: ClassVar[str]
 
@@ -76,16 +76,16 @@ class Defense(Protocol):
         ...
 
     def refuse(self, target: Target) -> str | None:
-        """Why such a target can't be defended so, as the end of a sentence, or None if it can."""
+        """Return why the defense cannot be applied to the target, as the end of a sentence, or None if it can."""
         ...
 
     def defend(self, target: Target, setting: Setting) -> Defended:
-        """How the target is trained or asked with this setting."""
+        """Return how the target is trained or queried with this setting."""
         ...
 
 
 def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) -> Target:
-    """The defended target: trained anew on the same members where the defense changes training, its answers changed.
+    """Return the defended target, retrained on the same members if the defense changes training.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
     array([[0., 1.]])
     """
     if reason := defense.refuse(target):
-        raise InputError(f"{defense.name} can't defend this model: {reason}")
+        raise InputError(f"defense {defense.name!r} cannot be applied to this model: {reason}")
     made = defense.defend(target, setting)
     model, learner = target.model, target.learner
     if made.learner is not None:
@@ -114,17 +114,17 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
 
 
 def gives_labels_only(target: Target) -> bool:
-    """Whether the audited model says classes and no probabilities: its defended versions then say no more."""
+    """Whether the audited model outputs classes without probabilities; its defended versions then do too."""
     return target.model.task == "classification" and not target.model.gives_probabilities
 
 
 def say_labels(answers: Floats) -> Floats:
-    """1 for the most probable class, 0 for the others."""
+    """Return 1 for the most probable class and 0 for the others."""
     return np.asarray(np.eye(answers.shape[1])[answers.argmax(axis=1)])
 
 
 def with_answers(model: Model, answers: Answers) -> Model:
-    """The model with its answers changed before they are released."""
+    """Return the model with its outputs changed before release."""
     return replace(model, predict=partial(_answer, model.predict, answers))
 
 
@@ -139,21 +139,21 @@ def _fit(learner: TrainingRecipe, answers: Answers, X: Any, y: NDArray[Any], rng
 def make_learner(name: str, fit: Any) -> TrainingRecipe:
     """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
 
-    ``X`` are records as the target holds them, ``y`` codes of classes or values, and the model must have the target's classes.
+    ``X`` are records as in the target, ``y`` codes of classes or values, and the model must have the target's classes.
     """
     from uuid import uuid4
 
     from leakscope.data.fingerprints import fingerprint
 
     try:
-        key = fingerprint(fit, fitted=True)  # what was fitted before, such as an encoding, is part of the recipe
+        key = fingerprint(fit, fitted=True)  # fitted parts, such as an encoding, belong to the key
     except InputError:
         key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
     return TrainingRecipe(name, fit, key)
 
 
 class Allowed(NamedTuple):
-    """What a setting is called in an error, which values it may have, and the end of the sentence about others."""
+    """Name of a setting in errors, the test of its values, and the end of the error message."""
 
     what: str
     check: Callable[[Any], bool]
@@ -161,7 +161,7 @@ class Allowed(NamedTuple):
 
 
 def whole_numbers(what: str, least: int = 1, most: int | None = None) -> Allowed:
-    """Whole numbers within limits as the allowed values.
+    """Allow whole numbers within limits.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _is_whole(least: int, most: float, value: Any) -> bool:
 
 
 class Tunable:
-    """A defense whose first field holds its settings, one or several; they are checked when it is made."""
+    """A defense whose first field holds one or more settings, which are checked at construction."""
 
     allowed: ClassVar[Allowed]
 
@@ -192,12 +192,12 @@ class Tunable:
         return read_settings(values, *self.allowed)
 
     def refuse(self, target: Target) -> str | None:  # noqa: ARG002
-        """None: any target can be defended so."""
+        """Accept every target."""
         return None
 
 
 def read_settings(values: Any, what: str, check: Callable[[Any], bool], must: str) -> tuple[Any, ...]:
-    """One setting or several as a tuple, each checked and each once; ``must`` ends the sentence of an error.
+    """Return one or more settings as a tuple, checked and without duplicates; ``must`` ends the error message.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def read_settings(values: Any, what: str, check: Callable[[Any], bool], must: st
     """
     given = (values,) if np.ndim(values) == 0 else tuple(values)
     if not given:
-        raise InputError(f"name at least one {what}")
+        raise InputError(f"{what} is empty: pass at least one value")
     for value in given:
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
         if not (number and check(value)):

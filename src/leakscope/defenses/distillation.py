@@ -1,19 +1,18 @@
-r"""Distillation: the model learns from the answers of models that did not see the record in question.
+r"""Distillation: train the model on the predictions of teachers that were not trained on the same record.
 
-The training set is dealt into k parts. Teacher j is trained like the audited model on all parts but part j, and answers for
-part j. The student, trained like the audited model too, sees for every record the answer of its own teacher in place of
-the label: what it says about a record then says less of that record's own label. With teacher answers :math:`q_i(c)` the
-student minimises
+The training set is divided into k parts. Teacher j is trained like the audited model on all parts but part j, and predicts
+part j. The student is trained like the audited model, with the teachers' predictions in place of the labels: its output
+for a record then depends less on that record's label. With teacher predictions :math:`q_i(c)` the student minimises
 
 .. math:: \sum_i \sum_c q_i(c)\,\text{loss}(M(x_i; \theta), c)
 
-where its estimator takes weights (each record stands once for each class, with weight :math:`q_i(c)`), and otherwise learns
+if its estimator accepts weights (each record appears once per class, with weight :math:`q_i(c)`), and otherwise learns
 from labels drawn from :math:`q_i`. In a regression the teachers' values are the labels.
 
 This is knowledge cross-distillation (Chourasia et al. 2022) without the term for the true labels. SELENA (Tang et al. 2022)
-is close to it: there each record is left out by several of many teachers, whose answers are averaged; here by one. Records
-that stand once per class count as so many where an estimator counts records, as in the smallest size of a leaf.
-Distillation proves nothing, and attacks that know it can still find members (Jagielski et al. 2023).
+is similar: it averages several teachers that exclude the record; here one teacher excludes it. An estimator that counts
+records, for example in the smallest size of a leaf, counts each copy. Distillation gives no guarantee, and attacks that
+know of it can still find members (Jagielski et al. 2023).
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.models.model import Model
 from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
-DRAWN = "the estimator takes no weights, so the labels are drawn from the teachers' probabilities"
+DRAWN = "the estimator accepts no sample weights, so labels are drawn from the teachers' probabilities"
 
 
 @dataclass(frozen=True)
 class Distillation(Tunable):
-    """Every record labelled by a model that did not see it.
+    """Label every record by a model that was not trained on it.
 
     Parameters
     ----------
     parts
-        One number of parts or several, from 2 on; there is one teacher per part.
+        One or more numbers of parts, from 2; there is one teacher per part.
 
     Examples
     --------
@@ -55,16 +54,16 @@ class Distillation(Tunable):
 
     name: ClassVar[str] = "distillation"
     knob: ClassVar[str] = "parts"
-    what: ClassVar[str] = "the model learns the answers of models that did not see the record"
+    what: ClassVar[str] = "the model learns the predictions of models that were not trained on the record"
     source: ClassVar[str] = "Chourasia et al. 2022; Tang et al. 2022"
     allowed = whole_numbers("the number of parts", 2)
 
     def refuse(self, target: Target) -> str | None:
-        """It needs to be trained again."""
+        """Refuse targets that cannot be retrained."""
         return NO_LEARNER if target.learner is None else None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training by way of teachers."""
+        """Train teachers, then the student."""
         learner = learner_of(self, target)
         classes = 0 if target.model.classes is None else len(target.model.classes)
         weighted = classes > 0 and takes_weights(learner)
@@ -86,7 +85,7 @@ def _fit(
     learner: TrainingRecipe, parts: int, classes: int, weighted: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
 ) -> Model:
     if len(y) <= parts:
-        raise InputError(f"{len(y)} records can't be dealt into {parts} parts to learn from: ask for fewer parts")
+        raise InputError(f"parts is {parts}, too many for {len(y)} training records: pass fewer parts")
     taught = teach(learner, X, y, deal(y, parts, classes > 0, rng), rng)
     if not classes:
         return learner.fit(X, taught, rng)
@@ -98,7 +97,7 @@ def _fit(
 
 
 def deal(y: NDArray[Any], parts: int, classification: bool, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The part of each record: at random, and for classes so that each part has its share of each class.
+    """Assign each record to a part at random, stratified by class in a classification.
 
     Examples
     --------
@@ -128,15 +127,15 @@ def teach(learner: TrainingRecipe, X: Any, y: NDArray[Any], part: NDArray[np.int
 
 
 def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """One class for each row, with the row's probabilities."""
+    """Draw one class for each row with the row's probabilities."""
     below = rng.random((len(probabilities), 1)) < np.cumsum(probabilities, axis=1)
-    below[:, -1] = True  # where the sum falls short of 1 by rounding
+    below[:, -1] = True  # the sum may be below 1 by rounding
     codes: NDArray[np.int64] = np.argmax(below, axis=1).astype(np.int64)
     return codes
 
 
 def fit_weighted(fit: Any, X: Any, y: NDArray[Any], weights: Floats, rng: np.random.Generator) -> Model:
-    """Train by an `EstimatorFit`, with sample weights for the last step."""
+    """Train with an `EstimatorFit` and sample weights for the last step."""
     path, _ = split_last(fit.estimator)
     model: Model = fit(X, y, rng, **{f"{path}sample_weight": weights})
     return model

@@ -1,20 +1,20 @@
-r"""DP-SGD: every record's gradient is clipped, and noise is added to their sum (Abadi et al. 2016, Algorithm 1).
+r"""DP-SGD: clip each record's gradient and add noise to the sum (Abadi et al. 2016, Algorithm 1).
 
-In each of T steps every record is drawn by itself with probability q (Poisson sampling), and with learning rate η
+Each of T steps draws every record independently with probability q (Poisson sampling), and with learning rate η
 
 .. math:: \theta \leftarrow \theta - \frac{\eta}{qn}\Bigl(\sum_{i \in B} g_i \min\bigl(1, C/\lVert g_i\rVert\bigr)
    + \mathcal{N}(0, \sigma^2 C^2 I)\Bigr), \qquad g_i = \nabla_\theta\,\ell(\theta; x_i, y_i).
 
-Opacus clips and adds the noise. The smallest σ that keeps T steps within (ε, δ) is found with its PRV accountant, the
-numerical composition of Gopi, Lee, Wutschitz 2021, whose error is bounded: its upper bound on ε is what is claimed.
-q and T are fixed rather than the size of a batch, so that σ is the same for training sets of any size and is found once.
+Opacus clips and adds the noise. Its PRV accountant (the numerical composition of Gopi, Lee, Wutschitz 2021, with bounded
+error) finds the smallest σ that keeps T steps within (ε, δ). The guarantee states its upper bound on ε.
+q and T are fixed rather than the size of a batch, so that σ is the same for training sets of any size and is computed once.
 
-Opacus composes the loss of privacy towards a removed record alone. Under composition the worse direction can't be told from
-a single step (Lebeda et al. 2025 name such pitfalls): the tests compose both, and find an added record no worse at the default
-settings and others. It is not proven, and the guarantee names it among what it rests on.
+Opacus composes the privacy loss for a removed record only. Under composition, a single step does not show which direction is
+worse (Lebeda et al. 2025 describe such pitfalls). The tests compose both and find an added record no worse at the default and
+other settings. This is not proven; the guarantee lists it as a condition.
 
-The draws are a function of the seed, which an audit needs. A model that is really released needs a secret seed, and Opacus'
-secure mode, which this does not use: noise in floating point has gaps that an attacker could exploit (Mironov 2012).
+The draws are a function of the seed, which an audit needs. A model for release needs a secret seed and Opacus' secure mode,
+which is not used here: floating-point noise has gaps that an attacker could exploit (Mironov 2012).
 """
 
 from __future__ import annotations
@@ -43,35 +43,35 @@ from leakscope.models.encoding import PUBLIC_ENCODING
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 
-SMALLEST, LARGEST = 0.05, 50.0  # the accountant's grid is too coarse below, and its range too wide above
-SPENT = 0.99  # the search for σ ends when this share of ε is spent
-#: What the guarantee rests on.
-CLASSES, SCALE = "the classes are public", "the mean and spread of labels are public"
+SMALLEST, LARGEST = 0.05, 50.0  # the accountant's grid is too coarse below and its range too wide above
+SPENT = 0.99  # the search for σ stops when the accounted ε is this share of the requested one
+#: Conditions of the guarantee.
+CLASSES, SCALE = "the classes are public", "the mean and standard deviation of the labels are public"
 ALWAYS = (
-    "the number of training records is public; the seed is secret; each step draws every record independently; noise is as good "
-    "as one of exact numbers; a removed record is the worse case, not an added one, as was computed for the usual settings and "
-    "not proven"
+    "the number of training records is public; the seed is secret; each step draws every record independently; floating-point "
+    "noise is as private as exact noise; a removed record is the worse case, not an added one (computed for common settings, "
+    "not proven)"
 )
 
 
 @dataclass(frozen=True)
 class DPSGD(Tunable):
-    """Training by noisy, clipped gradients, with a proof of (ε, δ)-differential privacy.
+    """Train with clipped, noisy gradients and a guarantee of (ε, δ)-differential privacy.
 
     Parameters
     ----------
     epsilon, delta
-        What training may spend, for a record that is added or removed.
+        Privacy budget of training, for one record that is added or removed.
     clip
         Largest norm C of a record's gradient.
     share
         Probability q that a record is drawn in a step.
     epochs
-        How often a record is drawn on average: there are epochs / share steps.
+        Average number of times that a record is drawn: there are epochs / share steps.
     rate
         Learning rate η.
     hidden
-        Widths of hidden layers; by default those of the audited model, none where it is not a network.
+        Widths of hidden layers; by default those of the audited model, none if it is not a network.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class DPSGD(Tunable):
 
     name: ClassVar[str] = "dp-sgd"
     knob: ClassVar[str] = "ε"
-    what: ClassVar[str] = "training limits how far one record can move the model, and drowns it in noise"
+    what: ClassVar[str] = "training limits the effect of each record on the model and adds noise"
     source: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
     allowed = Allowed("ε", lambda value: SMALLEST <= value <= LARGEST, f"{SMALLEST:g} to {LARGEST:g}")
     refuse = staticmethod(why_no_rows)
@@ -112,7 +112,7 @@ class DPSGD(Tunable):
         return max(1, round(self.epochs / self.share))
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training with the noise that this ε asks for."""
+        """Train with the noise that this ε requires."""
         plan, notes = make_plan(target, read_hidden(self.hidden))
         noise, spent = find_noise(float(setting), self.delta, self.share, self.steps)
         guarantee = Guarantee(
@@ -129,9 +129,9 @@ class DPSGD(Tunable):
 
 @dataclass(frozen=True, eq=False)
 class DPSGDFit:
-    """One training by DP-SGD: ``noise`` is σ, in units of the largest norm ``clip``."""
+    """One training with DP-SGD; ``noise`` is σ in units of the largest norm ``clip``."""
 
-    plan: Plan
+    plan: NetworkPlan
     noise: float
     clip: float
     share: float
@@ -156,16 +156,16 @@ class DPSGDFit:
             expected_batch_size=self.share * len(labels),
         )
         for batch in poisson_batches(len(labels), self.share, self.steps):
-            # torch warns of backward hooks unless an input asks for its gradient
+            # torch warns about backward hooks unless an input requires a gradient
             scores = module(records[batch].requires_grad_())
             self.plan.losses(scores, labels[batch]).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
-        module.to_standard_module()  # takes the hooks off the network again
+        module.to_standard_module()  # removes the hooks from the network
 
 
 def poisson_batches(records: int, share: float, steps: int) -> Iterator[Any]:
-    """Batches by position: each record is in each batch with probability ``share``, independently of all else."""
+    """Yield batches of positions: each record is in each batch independently with probability ``share``."""
     torch = import_torch()
     for _ in range(steps):
         yield torch.nonzero(torch.rand(records, dtype=torch.float64) < share).flatten()
@@ -176,9 +176,9 @@ def poisson_batches(records: int, share: float, steps: int) -> Iterator[Any]:
 
 @lru_cache(maxsize=256)
 def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[float, float]:
-    """The noise σ whose accounted ε is at most ``epsilon`` and at least 99 % of it, and that accounted ε.
+    """Find the noise σ whose accounted ε is at most ``epsilon`` and at least 99 % of it, and return both.
 
-    By secants of log ε over log σ, which is almost straight.
+    Uses the secant method on log ε over log σ, which is almost linear.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[
     for _ in range(30):
         try:
             spent = accounted(math.exp(place), delta, share, steps, error=max(0.001, 0.002 * epsilon))
-        except (ValueError, RuntimeError, OverflowError):  # its grid can't hold so small a δ, or so little to spend
+        except (ValueError, RuntimeError, OverflowError):  # δ or ε is too small for the accountant's grid
             break
         if not spent > 0:
             break
@@ -202,25 +202,25 @@ def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[
         if known is not None:
             slope = min(-0.1, (height - known[1]) / (place - known[0]))
         known = (place, height)
-        place += min(1.0, max(-0.5, (aim - height) / slope))  # small steps down: little noise is slow to account for
+        place += min(1.0, max(-0.5, (aim - height) / slope))  # small steps down: accounting is slow for little noise
     raise InputError(
-        f"no noise was found for ε={epsilon:g} and δ={delta:g} over {steps} steps: take fewer epochs, or a δ nearer to 1e-5."
+        f"no noise found for epsilon={epsilon:g} and delta={delta:g} over {steps} steps: reduce epochs, or use a delta near 1e-5"
     )
 
 
 def accounted(noise: float, delta: float, share: float, steps: int, error: float) -> float:
-    """Upper bound on ε by the PRV accountant, at most ``error`` too large on either side."""
+    """Return the PRV accountant's upper bound on ε, within ``error`` of its estimate."""
     opacus = import_opacus()
     accountant = opacus.accountants.PRVAccountant()
     accountant.history = [(noise, share, steps)]
-    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log 0 where every record is drawn, which is meant
-        # only the width of the accountant's grid comes from these moments
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log 0 is intended if every record is drawn
+        # these moments determine only the width of the accountant's grid
         warnings.filterwarnings("ignore", message="Optimal order is the (largest|smallest) alpha", category=UserWarning)
         return float(accountant.get_epsilon(delta, eps_error=error))
 
 
 def import_opacus() -> Any:
-    """Opacus, without the handler that importing it sets on the root logger."""
+    """Import Opacus without the handler that it sets on the root logger."""
     with _same_logging():
         return import_extra("opacus", "DP-SGD", "torch")
 

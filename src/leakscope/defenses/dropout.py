@@ -1,17 +1,17 @@
-r"""Dropout: in each training step of a network, a random part of its hidden units is switched off.
+r"""Dropout: disable a random part of a network's hidden units in each training step.
 
-A unit is dropped with probability p, on its own and anew for each record and step, and what is left is divided by 1 - p, so
-that nothing has to change once the network is trained (Srivastava et al. 2014, section 4, with the scaling moved from
-prediction to training, as in their section 10). No unit can rely on another to remember a record with it. Salem et al. 2019
-(ML-Leaks) use it against membership inference.
+Each unit is dropped independently with probability p for each record and step. The outputs of the others are divided by
+1 - p, so that prediction needs no change (Srivastava et al. 2014, section 4, with the scaling moved from prediction to
+training, as in their section 10). Units then cannot jointly memorise a record. Salem et al. 2019 (ML-Leaks) use dropout
+against membership inference.
 
-scikit-learn's networks know no dropout, so the network is trained in torch: hidden layers, activation, weight of the l2
-penalty, learning rate, size of batches and number of passes are those of the audited network, but the solver is always
-Adam, weights start as in torch, and nothing stops training before the last pass. The rate 0 is the same training without
-dropout: compare the others with it to see what dropout alone does.
+scikit-learn's networks have no dropout, so the network is trained in torch. Hidden layers, activation, weight of the l2
+penalty, learning rate, batch size and number of epochs are those of the audited network. The solver is always Adam,
+weights are initialised as in torch, and training runs all epochs. Rate 0 is the same training without dropout: compare
+the other rates with it to see the effect of dropout alone.
 
-Deviation: inputs are never dropped, and the limit on the norm of weights that the source recommends is left out. Records are
-encoded as for the audited network, and the encoding is not learned anew on other training sets.
+Deviations: inputs are never dropped, and the weights have no norm constraint, which the source recommends. Records are
+encoded as for the audited network; the encoding is not refitted on other training sets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from leakscope.models.model import Model, Task, to_probabilities
 from leakscope.models.target import Target
 
 NETWORKS = {"MLPClassifier": True, "MLPRegressor": False}
-IN_TORCH = "the network is trained in torch with Adam, which the rate 0 does too: compare with that"
+IN_TORCH = "the network is trained in torch with Adam: compare with rate 0, which is trained in the same way"
 ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "relu": lambda values: np.maximum(values, 0),
     "tanh": np.tanh,
@@ -46,12 +46,12 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 @dataclass(frozen=True)
 class Dropout(Tunable):
-    """Hidden units of a network dropped at random while it is trained.
+    """Drop hidden units of a network at random during training.
 
     Parameters
     ----------
     rates
-        One probability of being dropped or several, from 0 to below 1.
+        One or more probabilities of dropping a unit, from 0 to below 1.
 
     Examples
     --------
@@ -63,20 +63,20 @@ class Dropout(Tunable):
 
     name: ClassVar[str] = "dropout"
     knob: ClassVar[str] = "rate"
-    what: ClassVar[str] = "hidden units of the network are switched off at random while it is trained"
+    what: ClassVar[str] = "hidden units of the network are disabled at random during training"
     source: ClassVar[str] = "Srivastava et al. 2014, section 4; Salem et al. 2019"
     allowed = Allowed("the rate of dropout", lambda value: 0 <= value < 1, "from 0 to below 1")
 
     def refuse(self, target: Target) -> str | None:
-        """Only networks of scikit-learn with hidden units."""
+        """Refuse all but scikit-learn networks with hidden units."""
         last = last_step(target)
         if known_class(last, NETWORKS) is None:
             name = target.model.name if last is None else type(last).__name__
-            return f"{name} is no network whose hidden units could be dropped; these are: {', '.join(NETWORKS)}"
+            return f"{name} is not a network with hidden units; supported are {', '.join(NETWORKS)}"
         if not _widths(last):
             return "the network has no hidden units"
         if getattr(last, "loss", None) == "poisson":
-            return "networks are trained here for the log-loss or the squared error, and not for the Poisson loss"
+            return "it is trained for the Poisson loss; supported are log-loss and squared error"
         try:
             make_encoding(target)
         except InputError as error:
@@ -84,7 +84,7 @@ class Dropout(Tunable):
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training in torch with this rate."""
+        """Train in torch with this rate."""
         import_torch("dropout")
         last = last_step(target)
         network = Architecture(
@@ -103,7 +103,7 @@ class Dropout(Tunable):
 
 @dataclass(frozen=True)
 class Architecture:
-    """How a network is built and trained; the penalty is scikit-learn's ``alpha``."""
+    """Architecture and training settings of a network; the penalty is scikit-learn's ``alpha``."""
 
     widths: tuple[int, ...]
     activation: str
@@ -125,13 +125,13 @@ class _DropoutFit:
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         outputs = 1 if self.classes is None else len(self.classes)
         layers = train(self.network, self.encoding(X), y, outputs, self.classes is not None, rng)
-        predict = NetworkOutputs(self.encoding, layers, self.network.activation, self.classes is not None)
+        predict = DropoutOutputs(self.encoding, layers, self.network.activation, self.classes is not None)
         return Model(self.name, self.task, self.classes, self.classes is not None, predict)
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkOutputs:
-    """Answers of a network on encoded records: all units are on, and torch is not needed."""
+class DropoutOutputs:
+    """Outputs of a network on encoded records, with all units active and without torch."""
 
     encoding: Callable[[Any], Floats]
     layers: list[tuple[Floats, Floats]]
@@ -148,7 +148,7 @@ class NetworkOutputs:
 def train(
     network: Architecture, X: Floats, y: NDArray[Any], outputs: int, classification: bool, rng: np.random.Generator
 ) -> list[tuple[Floats, Floats]]:
-    """Weights (inputs, outputs) and bias of each layer, trained for the mean log-loss or half the mean squared error."""
+    """Train for the mean log-loss or half the mean squared error; return weights (inputs, outputs) and bias of each layer."""
     torch = import_torch()
     with seeded_torch(rng):
         module = build(network, X.shape[1], outputs)
@@ -172,12 +172,12 @@ def train(
                 optimizer.step()
         arrays = [parameter.detach().numpy().astype(np.float64) for _, parameter in named]
     if not all(np.isfinite(array).all() for array in arrays):
-        raise InputError("the training with dropout diverged: standardise the records, or lower learning_rate_init.")
+        raise InputError("training with dropout diverged: standardise the records, or lower learning_rate_init")
     return [(weight.T.copy(), bias) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
 def build(network: Architecture, inputs: int, outputs: int) -> Any:
-    """The network as a torch module, with dropout after each hidden layer."""
+    """Build the network as a torch module, with dropout after each hidden layer."""
     nn = import_torch().nn
     parts: list[Any] = []
     for width in network.widths:

@@ -1,10 +1,10 @@
-"""Early stopping: training ends after a few steps, before the model knows its training records by heart.
+"""Early stopping: end training after a few steps, before the model memorises its training records.
 
-A step is what the estimator counts: an iteration of the solver (logistic regression, support vectors), a pass over the
-records (SGD, networks), or a tree or round of boosting. A model that would stop by itself before that does so.
+A step is the estimator's own unit: an iteration of the solver (logistic regression, support vectors), an epoch (SGD,
+networks), or a tree or round of boosting. A model that converges earlier stops earlier.
 
-Song & Mittal 2021 hold adversarial regularisation against plain early stopping, since much of what a defense seems to buy
-may come from training less. They stop networks by epochs; we do the same for every estimator that trains in steps.
+Song & Mittal 2021 compare adversarial regularisation with plain early stopping, since much of a defense's effect may come
+from less training. They stop networks by epochs; Leakscope does the same for every estimator that trains in steps.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ ITERATIVE = (
     "MLPRegressor",
 )
 BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor", "LGBMClassifier", "LGBMRegressor")
-#: The parameter that says how many steps an estimator trains at most.
+#: Estimator to the parameter with its largest number of steps.
 STEPS = {
     **dict.fromkeys((*ITERATIVE, "HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), "max_iter"),
     **dict.fromkeys((*BOOSTED, "XGBClassifier", "XGBRegressor"), "n_estimators"),
 }
-XGBOOST_STEPS = 100  # what it takes where its parameter is None
+XGBOOST_STEPS = 100  # its default if the parameter is None
 
 
 @dataclass(frozen=True)
 class EarlyStopping(Tunable):
-    """Training stopped after so many steps of the estimator.
+    """Stop training after a number of steps of the estimator.
 
     Parameters
     ----------
     iterations
-        One number of steps or several, from 1 on.
+        One or more numbers of steps, from 1.
 
     Examples
     --------
@@ -65,17 +65,17 @@ class EarlyStopping(Tunable):
     allowed = whole_numbers("the number of steps")
 
     def refuse(self, target: Target) -> str | None:
-        """Only estimators that train in steps."""
+        """Refuse estimators that do not train in steps."""
         return refuse_other_steps(target, STEPS, "number of steps to stop at")
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training with at most so many steps."""
+        """Train with at most this number of steps."""
         learner = learner_of(self, target)
         last = last_step(target)
         parameter = STEPS[known_class(last, STEPS) or ""]
         own = getattr(last, parameter)
         most = XGBOOST_STEPS if own is None else int(own)
-        idle = f"the model trains for at most {most} steps as it is, so this setting changes nothing"
+        idle = f"the model already trains for at most {most} steps, so this setting changes nothing"
         notes = (idle, NOTHING_PROVEN) if setting >= most else (NOTHING_PROVEN,)
         recipe: Any = learner.fit
         stopped = with_parameters(recipe, {parameter: min(int(setting), most)})
@@ -86,5 +86,5 @@ def _fit(recipe: EstimatorFit, X: Any, y: NDArray[Any], rng: np.random.Generator
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # to stop before the end is what was asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is intended
         return recipe(X, y, rng)

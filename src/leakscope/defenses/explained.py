@@ -1,4 +1,4 @@
-"""What the defenses of explanations by features share: the name of an explanation in, the name of the defended one out."""
+"""Changes of feature explanations by defenses: from the name of an explanation to the name of the defended one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from leakscope.releases.feature_explanations import FeatureExplanation, parse
 
 
 @dataclass(frozen=True)
-class Changed:
-    """An explanation with some of its settings changed.
+class ChangedExplanation:
+    """Changes some settings of an explanation.
 
     Examples
     --------
-    >>> Changed({"top": 5})("gradient:digits=2")
+    >>> ChangedExplanation({"top": 5})("gradient:digits=2")
     'gradient:top=5:digits=2'
     """
 
@@ -26,7 +26,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Smoothed:
-    """SmoothGrad in the place of an explanation by a derivative, with what else is done to it kept.
+    """Replaces a derivative by SmoothGrad and keeps the other settings of the explanation.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-r"""Fewer features: the model sees only the columns that tell most of the label.
+r"""Fewer features: train the model only on the columns with the most information about the label.
 
-The number of features is one of the drivers of leakage [farokhi2020, section 6, Figure 4]. In each training, column j is
-ranked by its mutual information with the label,
+Leakage grows with the number of features [farokhi2020, section 6, Figure 4]. In each training, column j is ranked by its
+mutual information with the label,
 
 .. math:: \hat I_j = \sum_{a, b} \hat p_j(a, b) \log\frac{\hat p_j(a, b)}{\hat p_j(a)\,\hat p(b)}
           \;-\; \text{the same with the labels shuffled,}
 
-the k first are kept, and in all others every value is replaced by one constant of that training set, so that any model and
-pipeline works unchanged. Numbers, as columns and as labels of a regression, are cut into at most 16 ranges of about as many
-records each; a missing value is a value of its own. What a column seems to tell of shuffled labels is what chance alone makes
-of its many values: without that part, a column with a different value for each record would come first.
+the first k are kept, and each other column is replaced by one constant of that training set, so that any model and pipeline
+works unchanged. Numbers, as columns and as labels of a regression, are binned into at most 16 ranges with about equal numbers of
+records; a missing value is a separate value. The information about shuffled labels corrects for columns with many values:
+without it, a column with a different value for each record would rank first.
 
 The paper varies the number of principal components (`leakscope.defenses.Components`); the choice among columns is ours. It
-is made from the training records and is itself a little of what the model shows of them.
+depends on the training records, so that it is part of what the model reveals.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe
 
 RANGES = 16
-SIZES = "a share between 0 and 1, or a whole number from 1 on"
+SIZES = "a share between 0 and 1, or a whole number from 1"
 
 
 def is_size(value: Any) -> bool:
-    """Whether this is a share between 0 and 1, or a whole number from 1 on."""
+    """Whether the value is a share between 0 and 1, or a whole number from 1."""
     return bool(0 < value < 1 or (value >= 1 and value == int(value)))
 
 
 @dataclass(frozen=True)
 class FewerFeatures(Tunable):
-    """The columns that tell most of the label are kept, and all others blanked.
+    """Keep the columns with the most information about the label, and set all others to constants.
 
     Parameters
     ----------
     features
-        How many: a share of the columns, below 1 (0.5 is half of them, rounded, at least one), or a number from 1 on.
+        Number of columns: a share below 1 (0.5 is half of them, rounded, at least one), or a whole number from 1.
 
     Examples
     --------
@@ -60,30 +60,30 @@ class FewerFeatures(Tunable):
 
     name: ClassVar[str] = "fewer-features"
     knob: ClassVar[str] = "features"
-    what: ClassVar[str] = "the model sees only the columns that tell most of the label"
+    what: ClassVar[str] = "the model is trained only on the columns with the most information about the label"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
     allowed = Allowed("the number of features", is_size, SIZES)
 
     def refuse(self, target: Target) -> str | None:
-        """It needs to be trained again, on a table with as many columns as are asked for."""
+        """Refuse targets that cannot be retrained, or that have too few columns."""
         if target.learner is None:
             return NO_LEARNER
         width = _width(target.members.X)
         if width < 2:
-            return "it has one column only, and there is none to leave out"
+            return "it has one column only, so that none can be removed"
         if (most := max(self.settings)) > width:
-            return f"its records have {width} columns, and {most:g} were asked for"
+            return f"its records have {width} columns, fewer than the {most:g} to keep"
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training on the records with the columns chosen there."""
+        """Train on the columns that each training set selects."""
         learner = learner_of(self, target)
         fit = partial(_fit, learner, float(setting), target.model.task == "classification")
         return Defended(make_learner(learner.name, fit), notes=(NOTHING_PROVEN,))
 
 
 def read_size(setting: float, width: int) -> int:
-    """A share of the columns, rounded and at least one, or a number of them, at most all.
+    """Return the number of columns of a setting: a share, rounded and at least one, or a number, at most all.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def fit_blanked(
 
 @dataclass(frozen=True, eq=False)
 class Blanking:
-    """Sets columns to constants: ``blanking(X)`` is a copy of X, with the types of the records the constants come from.
+    """Sets columns to constants: ``blanking(X)`` is a copy of X with the types of the training records.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Blanking:
 
 @dataclass(frozen=True, eq=False)
 class Blanked:
-    """The answers of a model to records whose columns are blanked first."""
+    """Outputs of a model for records whose columns are set to constants first."""
 
     predict: Callable[[Any], Floats]
     blanking: Blanking
@@ -152,14 +152,14 @@ class Blanked:
 
 
 def blank_columns(X: Any, keep: Sequence[int]) -> Blanking:
-    """How to blank all columns but some: each becomes its most frequent value or, if it holds numbers, its lower median.
+    """Set all columns but some to constants: the most frequent value or, for numbers, the lower median.
 
-    Both are values that occur, so that types stay as they are; missing values are not counted.
+    Both values occur in the data, so that types do not change; missing values are ignored.
 
     Parameters
     ----------
     X
-        Training records, which decide the constants; they are not changed.
+        Training records, from which the constants are computed; they are not changed.
     keep
         Positions of the columns to keep.
 
@@ -181,7 +181,7 @@ def blank_columns(X: Any, keep: Sequence[int]) -> Blanking:
 
 
 def _constant(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The constant of a column, as a series of one value and of its type."""
+    """Return the constant of a column as a series of one value and the same type."""
     known = column.dropna()
     if known.empty:
         return column.iloc[:1].reset_index(drop=True)
@@ -200,11 +200,11 @@ def _width(X: Any) -> int:
     return int(np.prod(X.shape[1:])) if X.ndim > 1 else 1
 
 
-# --- what a column tells of the label ---------------------------------------------------------------------------------
+# --- information about the label --------------------------------------------------------------------------------------
 
 
 def information(X: Any, y: NDArray[Any], classification: bool, rng: np.random.Generator) -> Floats:
-    """What each column tells of the label in nats, less what it seems to tell of shuffled labels.
+    """Return each column's mutual information with the label in nats, minus that with shuffled labels.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def information(X: Any, y: NDArray[Any], classification: bool, rng: np.random.Ge
 
 
 def mutual_information(first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
-    """Mutual information, in nats, of the empirical law of two columns of codes."""
+    """Return the mutual information in nats of the empirical distribution of two columns of codes."""
     width = int(second.max()) + 1
     together = np.bincount(first * width + second).astype(np.float64) / len(first)
     together.resize((int(first.max()) + 1, width), refcheck=False)
@@ -234,7 +234,7 @@ def mutual_information(first: NDArray[np.intp], second: NDArray[np.intp]) -> flo
 
 
 def _ranges(values: Floats) -> NDArray[np.intp]:
-    """Codes of at most so many ranges of about as many records each; missing values have the last code."""
+    """Return codes of ranges with about equal numbers of records; missing values have the last code."""
     known = values[~np.isnan(values)]
     cuts = np.unique(np.quantile(known, np.arange(1, RANGES) / RANGES, method="lower")) if known.size else known
     return np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(cuts, values, side="left"))

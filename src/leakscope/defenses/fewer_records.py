@@ -1,8 +1,8 @@
-"""Fewer records: an explanation by records shows at most so many of the training records.
+"""Fewer records: limit the number of training records in a record explanation.
 
-An explanation with k records gives away up to k training records for each question (shokri2019, section 5; Fig. 6 and 9 have
-k = 1, 5 and 10). Showing fewer slows every attack, and takes the same part of the explanation from honest users. It proves
-nothing beyond the ceiling that one asker sees at most k records for each question.
+An explanation with k records reveals up to k training records per query (shokri2019, section 5; Fig. 6 and 9 have k = 1, 5
+and 10). Showing fewer slows every attack, and removes the same part of the explanation for ordinary users. The only guarantee
+is that one user sees at most k records per query.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from leakscope.releases.record_explanations.release import RecordRelease
 
 
 def refuse_record_explanations(target: Target) -> str | None:
-    """Why explanations by records can't be measured for a target, as the end of a sentence, or None where they can."""
+    """Return why record explanations cannot be measured for a target, as the end of a sentence, or None if they can."""
     model = target.model
     if model.task != "classification" or model.classes is None or len(model.classes) != 2:
-        return "explanations by records are measured on a logistic regression of two classes, and it has not two"
+        return "record explanations are measured on a logistic regression with two classes, and it does not have two"
     if np.bincount(target.members.y, minlength=2).min() < 2:
-        return "explanations by records need at least two training records of each class"
+        return "record explanations need at least two training records of each class"
     return None
 
 
 @dataclass(frozen=True)
 class FewerRecords(Tunable):
-    """Explanations by records show at most so many.
+    """Limit the number of records in record explanations.
 
     Examples
     --------
@@ -42,13 +42,13 @@ class FewerRecords(Tunable):
 
     name: ClassVar[str] = "fewer-records"
     knob: ClassVar[str] = "records shown"
-    what: ClassVar[str] = "an explanation shows fewer of the training records"
+    what: ClassVar[str] = "a record explanation shows fewer training records"
     source: ClassVar[str] = "shokri2019, Fig. 6 and 9, which vary the number of records"
     allowed = whole_numbers("the number of records shown")
     refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The same release with no more than so many records."""
+        """Return the same release with at most this number of records."""
         return Defended(records=partial(_fewer, int(setting)))
 
 

@@ -1,18 +1,19 @@
-r"""Invariant risk minimisation: a network that predicts alike in all environments takes the place of the model.
+r"""Invariant risk minimisation: replace the model by a network trained to predict equally well in all environments.
 
-An environment is where a record comes from: a hospital, a year. The network is that of `leakscope.causal.IRM`, which minimises the
+An environment is the origin of a record: a hospital, a year. The network is that of `leakscope.causal.IRMLearner`, which minimises the
 mean over environments of
 
 .. math:: R_e(1) + \lambda\, R_e'(1)^2,
 
-the log-loss and the squared derivative by a factor of the log-odds (Arjovsky et al. 2019, IRMv1). It is trained on the records as the
-model's last step sees them, without the environment itself. With λ = 0 it is the same network without the penalty, the baseline
-for the others: the network, and not only the penalty, tells it from the model as it is.
+the log-loss plus the squared derivative by a factor of the log-odds (Arjovsky et al. 2019, IRMv1). It is trained on the input of
+the model's last step, without the environment itself. λ = 0 is the same network without the penalty. Use it as the baseline of
+the other settings: they differ from the audited model by the network too, not only by the penalty.
 
-A penalised network is hoped to use the causes of the label alone, as the networks of [tople2020, section 4.2] do, whose members are
-harder to tell from people under a shift [tople2020, Thm 5]. Neither is proven of a trained network, and no guarantee is given.
+The penalty is intended to make the network use only the causes of the label, as the networks of [tople2020, section 4.2] do, whose
+members are harder to distinguish from records under a shift [tople2020, Thm 5]. Neither is proven for a trained network, and
+there is no guarantee.
 
-Environments with few records of a class are put together, so that every half of the records has all of them.
+Environments with few records of a class are pooled, so that every half of the records contains all environments.
 """
 
 from __future__ import annotations
@@ -39,22 +40,22 @@ from leakscope.models.encoding import Encoding, make_encoding
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 
-FEWEST = 20  # records of either class in an environment: a half has none of them once in a million times
-DEFAULT = invariant.IRM(anneal=100, steps=500, rate=0.03, widths=(16,))
+FEWEST = 20  # records of each class in an environment: a random half has none of them with probability 1e-6
+DEFAULT = invariant.IRMLearner(anneal=100, steps=500, rate=0.03, widths=(16,))
 
 
 @dataclass(frozen=True)
 class IRM(Tunable):
-    """A small network trained to predict alike in all environments.
+    """Train a small network to predict equally well in all environments.
 
     Parameters
     ----------
     penalties
-        Weights λ of the penalty, one or several; 0 is the same network without it.
+        One or more weights λ of the penalty; 0 is the same network without it.
     environment
-        A column of the records, which the network then does not see, or a group of the target.
+        A column of the records, which the network then does not use, or a group of the target.
     network
-        How the network is built and trained; its own penalty is not used.
+        Architecture and training settings of the network; its own penalty is not used.
 
     Examples
     --------
@@ -64,18 +65,18 @@ class IRM(Tunable):
 
     penalties: Any = (10.0, 1000.0)
     environment: Column | None = None
-    network: invariant.IRM = DEFAULT
+    network: invariant.IRMLearner = DEFAULT
 
     name: ClassVar[str] = "irm"
     knob: ClassVar[str] = "penalty"
-    what: ClassVar[str] = "a network in the model's place is trained to predict alike wherever records come from"
+    what: ClassVar[str] = "a network replaces the model and is trained to predict equally well in all environments"
     source: ClassVar[str] = "Arjovsky et al. 2019, as used by tople2020, section 4.2"
     allowed = Allowed("penalty", lambda value: value >= 0, "0 or more")
 
     def refuse(self, target: Target) -> str | None:
-        """It needs two classes, and at least two environments."""
+        """Refuse targets without two classes and at least two environments."""
         if target.model.classes is None or len(target.model.classes) != 2:
-            return "invariant training takes two classes"
+            return "invariant risk minimisation needs two classes"
         if find_spec("torch") is None:
             return str(MissingExtraError("invariant training", "torch"))
         if (reason := why_no_rows(target)) is not None:
@@ -87,20 +88,20 @@ class IRM(Tunable):
         except InputError as error:
             return str(error).rstrip(".")
         if environments.count < 2:
-            return f"{self.environment} has one environment with {FEWEST} or more records of each class, and two are needed"
+            return f"environment {self.environment!r} needs two levels with {FEWEST} or more records of each class"
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """The network's training."""
+        """Train the network with this penalty."""
         if target.model.classes is None or self.environment is None:
             raise InputError(f"{self.name}: {self.refuse(target)}")
         environments, X = read_environments(target, self.environment), target.members.X
         place = environments.column
         blanking = None if place is None else blank_columns(X, [k for k in range(X.shape[1]) if k != place])
-        table = Table.of(make_encoding(target), blanking, X)
+        table = ScaledEncoding.of(make_encoding(target), blanking, X)
         network = replace(self.network, penalty=float(setting))
         fit = _NetworkFit(network, environments, table, target.model.classes)
-        note = f"the model is replaced by another, {network.name}, trained over {environments.count} environments"
+        note = f"{network.name} replaces the model, trained on {environments.count} environments"
         return Defended(make_learner(network.name, fit), notes=(note, NOTHING_PROVEN))
 
 
@@ -109,17 +110,17 @@ class IRM(Tunable):
 
 @dataclass(frozen=True, eq=False)
 class Environments:
-    """The number of each record's environment; one that was never seen belongs to the largest, number 0.
+    """Maps records to the numbers of their environments; unknown ones belong to the largest, number 0.
 
     Parameters
     ----------
     column
-        Position of the column that says it; None where whole records are looked up among those of the audit, and records that
-        are alike in all columns belong where the first of them does.
+        Position of the environment's column; None if whole records are looked up among those of the audit. Records that are
+        equal in all columns then belong to the environment of the first of them.
     keys, numbers
-        Hashes of its values, or of the records, in order, and the environment of each.
+        Sorted hashes of the column's values, or of the records, and the environment of each.
     count
-        How many there are.
+        Number of environments.
     """
 
     column: int | None
@@ -134,14 +135,14 @@ class Environments:
 
 
 def read_environments(target: Target, name: Column) -> Environments:
-    """The environments of a target by a column or group."""
+    """Return the environments of a target by a column or group."""
     if target.members.X.ndim != 2:
         raise InputError("its records are not a table of columns")
     levels, place = environment_column(target, name)
     codes, known = pd.factorize(levels, use_na_sentinel=False)
     pooled = pool(codes, target.members.y)
     hashes, numbers = _hashes(target.members.X, place), pooled[codes]
-    if place is None:  # shadow models are trained on holdout records as well, whose rows do not say their group
+    if place is None:  # reference models are trained on holdout records too, whose rows do not contain their group
         others = pd.Index(known).get_indexer(pd.Index(target.nonmembers.groups[str(name)]))
         numbers = np.append(numbers, np.where(others >= 0, pooled[others], 0))
         hashes = np.append(hashes, _hashes(target.nonmembers.X, None))
@@ -150,7 +151,7 @@ def read_environments(target: Target, name: Column) -> Environments:
 
 
 def pool(codes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-    """From levels to environments, the largest first: small levels are one environment together, or part of the largest.
+    """Map levels to environments, the largest first: small levels are pooled, or added to the largest.
 
     Examples
     --------
@@ -178,8 +179,8 @@ def _hashes(X: Any, column: int | None) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Encoded records, centred, and columns of standard deviation above 1 scaled to it, so that one rate fits all."""
+class ScaledEncoding:
+    """Encodes and centres records, and scales columns of standard deviation above 1 to 1, so that one learning rate fits."""
 
     encoding: Encoding
     blanking: Blanking | None
@@ -187,8 +188,8 @@ class Table:
     scale: Floats
 
     @classmethod
-    def of(cls, encoding: Encoding, blanking: Blanking | None, X: Any) -> Table:
-        """The table with centre and scale of these records."""
+    def of(cls, encoding: Encoding, blanking: Blanking | None, X: Any) -> ScaledEncoding:
+        """Return the encoding with centre and scale of these records."""
         raw = cls(encoding, blanking, np.zeros(1), np.ones(1))(X)
         return cls(encoding, blanking, raw.mean(axis=0), np.maximum(raw.std(axis=0), 1.0))
 
@@ -199,15 +200,15 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class _NetworkFit:
-    network: invariant.IRM
+    network: invariant.IRMLearner
     environments: Environments
-    table: Table
+    table: ScaledEncoding
     classes: NDArray[Any]
 
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         numbers, table = self.environments(X), self.table(X)
         mixed = [number for number in np.unique(numbers) if len(np.unique(y[numbers == number])) == 2]
-        if mixed:  # an environment that has one class in these records joins the largest
+        if mixed:  # an environment with one class only is added to the largest
             numbers = np.where(np.isin(numbers, mixed), numbers, mixed[0])
         parts = [(table[numbers == number], y[numbers == number]) for number in np.unique(numbers)]
         trained = self.network.fit(parts, rng)
@@ -215,5 +216,5 @@ class _NetworkFit:
         return Model(self.network.name, "classification", self.classes, True, predict)
 
 
-def _answer(network: invariant.IRM, trained: invariant.InvariantModel, table: Table, X: Any) -> Floats:
+def _answer(network: invariant.IRMLearner, trained: invariant.InvariantModel, table: ScaledEncoding, X: Any) -> Floats:
     return network.probabilities(trained, table(X))

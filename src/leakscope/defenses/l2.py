@@ -1,11 +1,11 @@
-r"""l2: a penalty on large parameters, which leaves less room for what is peculiar to one record.
+r"""l2: penalise large parameters, which reduces the influence of single records.
 
 The model minimises
 
 .. math:: \lambda\,\|\theta\|^2 + \frac1n\sum_{i=1}^n \text{loss}(M(x_i; \theta), y_i)
 
-over its n training records [farokhi2020, Eq. 1]. λ is translated into the parameter of each estimator, by what
-its own objective adds up, and with the n of each training set, so that models on halves have the same λ:
+over its n training records [farokhi2020, Eq. 1]. λ is converted to the parameter of each estimator by its own
+objective and the n of each training set, so that models trained on halves have the same λ:
 
 * LogisticRegression, LinearSVC, SVC, LinearSVR, SVR minimise :math:`C\sum\text{loss} + \tfrac12\|\theta\|^2`: C = 1 / (2λn);
 * Ridge, RidgeClassifier :math:`\sum\text{loss} + \alpha\|\theta\|^2`: α = λn;
@@ -15,11 +15,11 @@ its own objective adds up, and with the n of each training set, so that models o
 * gradient boosting (on histograms, LightGBM, XGBoost), tree by tree with values v in its leaves,
   :math:`\sum\text{loss} + \tfrac\mu2\|v\|^2`: μ = 2λn.
 
-The loss is the estimator's own: log-loss, hinge or squared error. Where an estimator counts half of the squared error (SGD,
-MLP and boosting as regressors), its parameter is half of that, so that λ stands beside the full squared error.
+The loss is the estimator's own: log-loss, hinge or squared error. For estimators that use half of the squared error (SGD,
+MLP and boosting as regressors), the parameter is halved, so that λ refers to the full squared error.
 
-Deviations: intercepts, which count in the paper, are not penalised (except by liblinear); the penalty of SVC and SVR is on the function
-in the space of their kernel; that of boosting is on the values in the leaves, tree by tree, and not on all parameters together.
+Deviations: intercepts, which the paper penalises, are not penalised (except by liblinear); SVC and SVR penalise the function
+in the space of their kernel; boosting penalises the leaf values tree by tree, not all parameters together.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ from leakscope.models.encoding import last_step
 from leakscope.models.model import Model
 from leakscope.models.target import EstimatorFit, Target
 
-LEAVES = "the penalty is on the values in the leaves, tree by tree, and not on all parameters together"
-#: Names of the squared error where an estimator counts half of it; None is the default of LightGBM and XGBoost.
+LEAVES = "the penalty applies to the leaf values tree by tree, not to all parameters together"
+#: Names of the squared error of estimators that use half of it; None is the default of LightGBM and XGBoost.
 HALF_SQUARES = (None, "squared_error", "reg:squarederror", "regression", "regression_l2", "l2", "mse")
 
 
 @dataclass(frozen=True)
 class L2(Tunable):
-    """A penalty λ‖θ‖² beside the mean loss.
+    """Add a penalty λ‖θ‖² to the mean loss.
 
     Parameters
     ----------
     weights
-        One λ or several, above 0.
+        One or more λ, above 0.
 
     Examples
     --------
@@ -80,11 +80,11 @@ class L2(Tunable):
     allowed = Allowed("λ", lambda value: value > 0, "above 0")
 
     def refuse(self, target: Target) -> str | None:
-        """Only estimators whose objective has such a term."""
+        """Refuse estimators without such a penalty."""
         return refuse_other_steps(target, PENALTIES, "such penalty")
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training with the penalty."""
+        """Train with the penalty."""
         learner = learner_of(self, target)
         boosting = PENALTIES[known_class(last_step(target), PENALTIES) or ""] in (_on_leaves, _on_histogram_leaves)
         notes = (LEAVES, NOTHING_PROVEN) if boosting else (NOTHING_PROVEN,)
@@ -98,7 +98,7 @@ def _fit(recipe: EstimatorFit, weight: float, X: Any, y: NDArray[Any], rng: np.r
 
 
 def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
-    """The parameters with which an estimator has the penalty λ‖θ‖² beside its mean loss over n records.
+    """Return the parameters that give an estimator the penalty λ‖θ‖² with its mean loss over n records.
 
     Examples
     --------
@@ -108,13 +108,13 @@ def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
     """
     kind = known_class(estimator, PENALTIES)
     if kind is None:
-        raise InputError(f"{type(estimator).__name__} has no such penalty; these have one: {', '.join(PENALTIES)}")
+        raise InputError(f"{type(estimator).__name__} has no l2 penalty; supported are {', '.join(PENALTIES)}")
     return PENALTIES[kind](estimator, weight, n)
 
 
 def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
     parameters = {"C": 1 / (2 * weight * n)}
-    if hasattr(estimator, "penalty"):  # the defaults mean l2 in every version of scikit-learn, by different names
+    if hasattr(estimator, "penalty"):  # the default is l2 in every version of scikit-learn, under different names
         default = type(estimator)().get_params()
         parameters |= {name: default[name] for name in ("penalty", "l1_ratio") if name in default}
     return parameters
@@ -143,7 +143,7 @@ def _on_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
 
 
 def _share(estimator: Any, loss: str, *regressors: str) -> float:
-    """One half for regressors that count half of the squared error, and one for all others."""
+    """Return one half for regressors that use half of the squared error, and one for all others."""
     halved = known_class(estimator, dict.fromkeys(regressors)) is not None
     return 0.5 if halved and getattr(estimator, loss, "squared_error") in HALF_SQUARES else 1.0
 

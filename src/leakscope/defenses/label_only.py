@@ -1,8 +1,8 @@
-"""Label only: the predicted class leaves, and no probability.
+"""Label only: release the predicted class without probabilities.
 
-The answer is 1 for the most probable class and 0 for the others, the first of equally probable ones (as a defense Shokri et
-al. 2017, section VIII). Labels still tell members from others where the model is right about more members than others, and
-asked about slightly changed records they tell more: Choquette-Choo et al. 2021 and Li and Zhang 2021 attack them in this way
+The output is 1 for the most probable class (the first of equal ones) and 0 for the others (as a defense Shokri et al. 2017,
+section VIII). Labels still distinguish members from non-members if the model is more accurate on members. Labels of slightly
+changed records reveal more: Choquette-Choo et al. 2021 and Li and Zhang 2021 attack in this way
 (`leakscope.attacks.label_only`).
 """
 
@@ -18,7 +18,7 @@ from leakscope.models.target import Target
 
 @dataclass(frozen=True)
 class LabelOnly:
-    """The predicted class alone; there is one setting, ``labels``.
+    """Release the predicted class only; there is one setting, ``labels``.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class LabelOnly:
 
     name: ClassVar[str] = "label-only"
     knob: ClassVar[str] = "answers"
-    what: ClassVar[str] = "only the predicted class is told, and no probability"
+    what: ClassVar[str] = "only the predicted class is released, without probabilities"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII; attacked by Choquette-Choo et al. 2021"
     refuse = staticmethod(refuse_without_probabilities)
 
@@ -39,5 +39,5 @@ class LabelOnly:
         return ("labels",)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The answers as labels."""
+        """Release labels."""
         return Defended(keeps_labels=True, answers=say_labels)

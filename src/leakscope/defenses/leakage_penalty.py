@@ -1,12 +1,12 @@
-"""Leakage penalty: a linear model whose most revealing records lose weight in training.
+"""Leakage penalty: train a linear model with less weight on the records that leak most.
 
-The closing wish of farokhi2020, to train with the measured leakage as a regulariser. What can be had of it, with proofs, is in
-`leakscope.learners.leakage_penalty`: to first order the *mean* leakage of the parameters is the number of parameters over the
-number of records whatever is penalised, so that a penalty can only share it out more evenly. This one does: no record of a
-training set leaks more than 1/κ times the mean, to first order; the others leak a little more for it.
+farokhi2020 proposes, as future work, to train with the measured leakage as a regulariser. `leakscope.learners.leakage_penalty`
+has the proofs: to first order, the *mean* leakage of the parameters is the number of parameters over the number of records for
+any penalty, so that a penalty can only distribute it more evenly. Here no record of a training set leaks more than 1/κ times
+the mean, to first order; the others leak slightly more.
 
-The model is a linear or logistic regression on encoded records, and takes the place of the audited one; κ = 0 is plain l2 with
-the same l2, to compare with. Values of a regression are centred by the mean of the audited model's training records.
+A linear or logistic regression on encoded records replaces the audited model; κ = 0 is plain l2 with the same l2, for
+comparison. Labels of a regression are centred by the mean of the audited model's training records.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from leakscope.models.model import Model
 from leakscope.models.target import Target
 
 NOT_PROVEN = (
-    "no guarantee: the limit of 1/κ times the mean leakage holds to first order and for the training set at hand, not for every "
-    "training set as differential privacy asks"
+    "no guarantee: the limit of 1/κ times the mean leakage holds to first order and for this training set, not for every "
+    "training set as differential privacy requires"
 )
-SHARED_OUT = "the mean leakage of the parameters is not lowered, it is shared out more evenly"
-BIASED = "probabilities lean towards certainty, since records that the model gets wrong lose weight"
+SHARED_OUT = "the mean leakage of the parameters is not lower, only more evenly distributed over records"
+BIASED = "probabilities are biased towards 0 and 1, since misclassified records have less weight"
 
 
 @dataclass(frozen=True)
 class LeakagePenalty(Tunable):
-    """A linear model, or a logistic one for two classes, with a price on the leakage of each record.
+    """Train a linear model, or a logistic one for two classes, with a penalty on each record's leakage.
 
     Parameters
     ----------
     weights
-        One κ or several, from 0 to 0.95: no record leaks more than 1/κ times the mean.
+        One or more κ, from 0 to 0.95: no record leaks more than 1/κ times the mean.
     l2
-        The weight λ of the penalty on large parameters beside it, above 0.
+        The weight λ of the additional penalty on large parameters, above 0.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class LeakagePenalty(Tunable):
 
     name: ClassVar[str] = "leakage-penalty"
     knob: ClassVar[str] = "κ"
-    what: ClassVar[str] = "records that would show most in a linear model's parameters lose weight in its training"
+    what: ClassVar[str] = "records that leak most through the parameters of a linear model get less weight in training"
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
     allowed = Allowed("κ", lambda value: 0 <= value <= 0.95, "from 0 to 0.95")
 
@@ -70,13 +70,13 @@ class LeakagePenalty(Tunable):
         check_number("l2", self.l2, least=0, open_ends=True)
 
     def refuse(self, target: Target) -> str | None:
-        """Only regression and two classes, and records that can be encoded as numbers."""
+        """Refuse more than two classes, and records that cannot be encoded as numbers."""
         if target.model.classes is not None and len(target.model.classes) != 2:
-            return f"it has {len(target.model.classes)} classes, and the penalty is for two classes or for a regression"
+            return f"it has {len(target.model.classes)} classes; supported are two classes and regression"
         return why_no_rows(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """A linear model of its own in the place of the target's."""
+        """Replace the target's model by a linear model with this penalty."""
         encoding = make_encoding(target)
         classes = target.model.classes is not None
         name = f"{'logistic' if classes else 'linear'} regression with leakage penalty {float(setting):g}"
@@ -91,7 +91,7 @@ class LeakagePenalty(Tunable):
 
 @dataclass(frozen=True)
 class _PenalisedFit:
-    """Training of a linear model; ``empty`` is the same model with all parameters 0."""
+    """Trains a linear model; ``empty`` is the same model with all parameters 0."""
 
     empty: Model
     weight: float
@@ -106,7 +106,8 @@ class _PenalisedFit:
         outputs = cast(LinearOutputs, self.empty.predict)
         plain = Logistic(self.l2) if outputs.classification else Ridge(self.l2)
         encoded = outputs.encoding(X)
-        rows = np.hstack([encoded, np.ones((len(encoded), 1))])  # not `prepare`: a small set may hold one class only
+        # `prepare` would reject a small set with one class only.
+        rows = np.hstack([encoded, np.ones((len(encoded), 1))])
         theta = LeakagePenalised(plain, self.weight).fit(rows, y - self.centre if self.centre else y, rng)
         trained = replace(outputs, coefficients=theta[:-1, None], intercept=theta[-1:] + self.centre)
         return replace(self.empty, predict=trained)

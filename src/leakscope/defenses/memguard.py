@@ -1,18 +1,18 @@
-r"""MemGuard-style noise: some answers are replaced by others that keep the order of the classes.
+r"""MemGuard-style noise: replace some outputs by random ones that keep the order of the classes.
 
-Jia et al. 2019 search, for each answer s, a noisy answer s + r with the same predicted class at which a classifier that
-imitates the attacker can't decide (their Phase I), and give it with the probability that a bound ε on the expected distortion
-allows (Phase II),
+For each output s, Jia et al. 2019 search a noisy output s + r with the same predicted class at which a classifier that
+imitates the attacker is undecided (their Phase I), and release it with the probability that a bound ε on the expected
+distortion allows (Phase II),
 
 .. math:: \Pr(\text{give } s + r) = \min\{1,\; ε / \lVert r \rVert_1\},
           \qquad\text{so that}\qquad \mathbb E \lVert \text{given} - s \rVert_1 \le ε.
 
-Phase II is done here as it stands. **Phase I is not**: no attacker is imitated. The noisy answer is a probability vector drawn
-evenly from all that rank the classes as s does; it says nothing of s but the order of its classes. At ε = 2, the largest
-distance that there is, every answer is replaced.
+Phase II is implemented as published. **Phase I is not**: no attacker is imitated. The noisy output is drawn uniformly from the
+probability vectors that rank the classes as s does; it reveals only the order of the classes. At ε = 2, the largest possible
+distance, every output is replaced.
 
-The noise is a function of the answer, rounded to nine digits, and of a secret number: asking again gives the same
-answer, and averaging does not help. Asking about slightly changed records gives other noise, and does help.
+The noise is a function of the output, rounded to nine digits, and of a secret number. Repeated queries get the same output, so
+averaging does not remove the noise. Slightly changed records get other noise, so averaging over them does.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.models.target import Target
 
-#: Answers of one model about one record differ by less than this many digits show, where only the batch differs.
+#: Digits to which outputs are rounded: those of one record differ less than this if only the batch differs.
 DIGITS = 9
 
 
 @dataclass(frozen=True)
 class MemGuard(Tunable):
-    """Noise within so much expected distortion, the sum of absolute changes of an answer's probabilities.
+    """Replace outputs by noise within an expected distortion, the sum of absolute changes of the probabilities.
 
-    ``secret`` is the number that decides the noise: whoever knows it can tell which answers were replaced.
+    ``secret`` is the seed of the noise. Anyone who knows it can find out which outputs were replaced.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class MemGuard(Tunable):
 
     name: ClassVar[str] = "memguard"
     knob: ClassVar[str] = "expected distortion"
-    what: ClassVar[str] = "some answers are replaced by random ones that rank the classes in the same order"
+    what: ClassVar[str] = "some outputs are replaced by random ones that rank the classes in the same order"
     source: ClassVar[str] = "after Jia et al. 2019, Phase II"
     allowed = Allowed("distortion", lambda value: 0 < value <= 2, "above 0 and at most 2")
     refuse = staticmethod(refuse_without_probabilities)
@@ -62,8 +62,8 @@ class MemGuard(Tunable):
         check_count("secret", self.secret, least=0)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The answers with noise."""
-        note = "the noise imitates no attacker, unlike that of Jia et al. 2019, and changed records average it out"
+        """Release outputs with noise."""
+        note = "the noise is not fitted to an attack, unlike that of Jia et al. 2019, and averaging over changed records removes it"
         answers = partial(_guard, float(setting), self.secret)
         return Defended(keeps_labels=True, answers=answers, notes=(note,))
 
@@ -74,13 +74,13 @@ def _guard(distortion: float, secret: int, answers: Floats) -> Floats:
     order = np.argsort(-answers, axis=1, kind="stable")
     evenly = -np.sort(-waits / waits.sum(axis=1, keepdims=True), axis=1)
     np.put_along_axis(noisy, order, evenly, axis=1)
-    noisy = keep_prediction(answers, noisy)  # two of the numbers drawn may be equal
+    noisy = keep_prediction(answers, noisy)  # two draws may be equal
     distance = np.abs(noisy - answers).sum(axis=1)
     return np.where((coin * distance < distortion)[:, None], noisy, answers)
 
 
 def _drawn(answers: Floats, secret: int) -> tuple[Floats, Floats]:
-    """For each answer exponential numbers, whose shares are even on all probability vectors, and a number in (0, 1)."""
+    """Draw exponential numbers for each output, whose shares are uniform over probability vectors, and one in (0, 1)."""
     from leakscope.data.fingerprints import row_hashes
 
     numbers = uniforms(row_hashes(np.round(answers, DIGITS)), answers.shape[1] + 1, secret)

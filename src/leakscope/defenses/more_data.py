@@ -1,8 +1,8 @@
-"""More data: the model is trained on further records too, so that each single one weighs less.
+"""More data: train the model on additional records, so that each record has less influence.
 
-farokhi2020 (section 6, Figure 1): leakage falls rapidly as the training set grows. The further records join every training
-set, that of the controls and shadow models as well. They belong to nobody whose membership is judged: a further record whose
-features are those of a training record or of a held-out one is left out, for it would hide the difference between the two.
+farokhi2020 (section 6, Figure 1): leakage falls rapidly as the training set grows. The additional records are part of every
+training set, including those of controls and reference models. An additional record with the features of a training record or
+of a held-out record is excluded, because it would hide the difference between members and non-members.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from leakscope.models.adapters import pick_columns
 from leakscope.models.model import Model, label_codes
 from leakscope.models.target import Target, TrainingRecipe
 
-WHERE = "the further data"
-ORDER = 0x6D6F7265  # the seed of the order in which further records are added: a larger share holds the smaller ones
+WHERE = "the additional data"
+ORDER = 0x6D6F7265  # seed of the order of additional records, so that a larger share contains the smaller ones
 
 
 @dataclass(frozen=True, eq=False)
 class MoreData:
-    """Further records added to every training set.
+    """Add records to every training set.
 
     Parameters
     ----------
     records
-        A pair (X, y) with the columns and labels of the training set; what equals a judged record is left out.
+        A pair (X, y) with the columns and labels of the training set; copies of audited records are excluded.
     shares
-        Which shares of them to add, above 0 and at most 1; they are taken in one random order.
+        Shares of them to add, above 0 and at most 1; they are taken in one random order.
 
     Examples
     --------
@@ -50,8 +50,8 @@ class MoreData:
     shares: Any = (0.5, 1.0)
 
     name: ClassVar[str] = "more-data"
-    knob: ClassVar[str] = "share of the further records"
-    what: ClassVar[str] = "the model is trained on further records too"
+    knob: ClassVar[str] = "share of the additional records"
+    what: ClassVar[str] = "the model is trained on additional records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 1)"
 
     def __post_init__(self) -> None:
@@ -61,37 +61,37 @@ class MoreData:
 
     @property
     def settings(self) -> tuple[float, ...]:
-        """Shares of the further records."""
+        """Shares of the additional records."""
         return read_settings(
-            self.shares, "the share of further records", lambda value: 0 < value <= 1, "above 0, up to 1"
+            self.shares, "the share of additional records", lambda value: 0 < value <= 1, "above 0, up to 1"
         )
 
     def refuse(self, target: Target) -> str | None:
-        """It needs further records that fit the training set, and to be trained again."""
+        """Refuse without additional records that fit the training set, or if the target cannot be retrained."""
         if self.records is None:
-            return "there are no further records: give them with MoreData((X, y)), or with --more more.csv"
+            return "it needs additional records: pass MoreData((X, y)), or --more more.csv"
         if target.learner is None:
             return NO_LEARNER
         try:
             _, y = self._read(target)
         except InputError as error:
             return str(error).rstrip(".")
-        return None if len(y) else "all further records are training records or held-out ones: give others"
+        return None if len(y) else "all additional records are training or held-out records: pass others"
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """Training on these records too."""
+        """Train on the additional records too."""
         learner = learner_of(self, target)
         X, y = self._read(target)
         order = np.random.default_rng(ORDER).permutation(len(y))
         rows = np.sort(order[: max(1, round(float(setting) * len(y)))])
         fit = partial(_fit, learner, (take_rows(X, rows), y[rows]))
-        notes = [f"{len(rows)} further records are in every training set"]
+        notes = [f"{len(rows)} additional records are in every training set"]
         if twice := len(self.records[1]) - len(y):
-            notes.append(f"{twice} further records equal a training record or a held-out one and are left out")
+            notes.append(f"{twice} additional records equal a training or held-out record and are excluded")
         return Defended(make_learner(learner.name, fit), notes=(*notes, NOTHING_PROVEN))
 
     def _read(self, target: Target) -> tuple[Any, NDArray[Any]]:
-        """The further records with the target's columns, and their labels as codes or values, without judged records."""
+        """Return the additional records with the target's columns and their labels, without copies of audited records."""
         X, y, _ = read_pair(self.records, WHERE)
         classes = target.model.classes
         try:
@@ -99,7 +99,7 @@ class MoreData:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{WHERE} has labels that are not numbers: regression needs numbers") from cause(error)
+            raise InputError(f"{WHERE} has labels that are not numbers: pass numbers") from cause(error)
         X = _same_form(target.members.X, X)
         judged = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
         other = ~np.isin(row_hashes(X), judged)
@@ -111,10 +111,10 @@ def _same_form(members: Any, X: Any) -> Any:
         raise InputError(f"the training set and {WHERE} must both be DataFrames, or neither")
     if not isinstance(members, pd.DataFrame):
         if members.shape[1:] != X.shape[1:]:
-            raise InputError(f"{WHERE} has records of shape {X.shape[1:]}, and the training set of {members.shape[1:]}")
+            raise InputError(f"{WHERE} has shape {X.shape[1:]}, the training set {members.shape[1:]}: use one shape")
         return X
     X = pick_columns(X, tuple(members.columns))
-    # Columns of categories stay so only if both tables name the same categories.
+    # Categorical columns keep their type only if both tables have the same categories.
     categories = {name: kind for name, kind in members.dtypes.items() if isinstance(kind, pd.CategoricalDtype)}
     return X.astype(categories)
 

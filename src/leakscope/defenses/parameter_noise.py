@@ -1,8 +1,8 @@
-r"""Parameter noise: train a regularised linear model, then add noise to its parameters before they are used.
+r"""Parameter noise: train a regularised linear model and add noise to its parameters.
 
-Output perturbation [Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1]. A linear model is trained on rows no longer
-than 1 (`leakscope.defenses.bounded_linear`) and released as :math:`\theta(S) + \text{noise}`. What the noise has to
-cover is the farthest that the swap of one record can move :math:`\theta`, over *all* records that could come:
+Output perturbation [Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1]. A linear model is trained on rows of norm at
+most 1 (`leakscope.defenses.bounded_linear`) and released as :math:`\theta(S) + \text{noise}`. The noise has to cover the
+largest distance by which the swap of one record can change :math:`\theta`, over *all* possible records:
 
 **Classes.** :math:`F_S` is 2λ-strongly convex, and :math:`F_S - F_{S'} = (\ell_z - \ell_{z'})/n` for the records z and
 z' that are swapped, so that [Chaudhuri et al. 2011, Corollary 8, whose Λ is 2λ]
@@ -10,22 +10,21 @@ z' that are swapped, so that [Chaudhuri et al. 2011, Corollary 8, whose Λ is 2�
 .. math:: \lVert\theta(S) - \theta(S')\rVert_2
    \le \frac{\lVert\nabla\ell_z(\theta(S')) - \nabla\ell_{z'}(\theta(S'))\rVert}{2\lambda n} \le \frac{G}{\lambda n}.
 
-The gradient of the log-loss is x times the error of the guess: G = 1 for two classes (one column of parameters), and
-:math:`G = \sqrt2` for a softmax, where the errors of all classes together are at most that long. The search for a
-minimum stops at a gradient of 10⁻⁸/n, which moves each of the two at most 10⁻⁸/2λn: :math:`\Delta = (G +
+The gradient of the log-loss is x times the prediction error: G = 1 for two classes (one column of parameters), and
+:math:`G = \sqrt2` for a softmax, which bounds the norm of the errors of all classes. The minimisation stops at a gradient
+of 10⁻⁸/n, which changes each of the two by at most 10⁻⁸/2λn: :math:`\Delta = (G +
 10^{-8})/\lambda n`.
 
 **Values.** With :math:`|y| \le 1` the bound for least squares in `leakscope.bounds.sensitivity` holds for all records at once:
 :math:`\Delta = \tfrac{2(1 + r)}{\sqrt{n\lambda}}\,\tfrac{q}{1 + q^2}`, with :math:`r = 1/(2\sqrt\lambda)` and :math:`q
 = \min(1, 1/\sqrt{n\lambda})`, and it is never more than 2r.
 
-**Noise.** ``gaussian``: deviation σ on each parameter, from `leakscope.bounds.any_attack.gaussian_noise`; (ε, δ). ``laplace``:
+**Noise.** ``gaussian``: standard deviation σ on each parameter, from `leakscope.bounds.any_attack.gaussian_noise`; (ε, δ). ``laplace``:
 density proportional to :math:`e^{-\varepsilon\lVert b\rVert_2/\Delta}`; ε alone [Chaudhuri et al. 2011, Theorem 6]. At
-ε = 1 and δ = 10⁻⁵ Gaussian noise is the smaller of the two from 13 parameters on. More λ means less noise, and a model
-that is bent more.
+ε = 1 and δ = 10⁻⁵ Gaussian noise is the smaller of the two from 13 parameters. A larger λ means less noise and more bias.
 
-Not as in the source: rows are cut off at a public radius, the intercept is a column of them, there may be more than two
-classes, and the model replaces whatever was audited: only a linear model has this proof.
+Deviations from the source: rows are clipped at a public radius, the intercept is a column of them, there may be more than
+two classes, and the linear model replaces any audited model, because the proof holds for linear models only.
 """
 
 from __future__ import annotations
@@ -57,36 +56,36 @@ from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 
-#: Swaps that are tried where the sensitivity is estimated.
+#: Number of swaps if the sensitivity is estimated.
 SWAPS = 16
 
 
 @dataclass(frozen=True)
 class ParameterNoise(Tunable):
-    """A linear model whose parameters carry noise in proportion to what one record can change.
+    """Train a linear model and add noise to its parameters in proportion to their sensitivity.
 
     Parameters
     ----------
     epsilon
-        The ε of the guarantee, one or several.
+        One or more ε of the guarantee.
     delta
         The δ of the guarantee with Gaussian noise; Laplace noise needs none.
     noise
         ``gaussian`` or ``laplace``.
     method
-        ``analytic``: the least Gaussian noise there is. ``classic``: the classic formula below ε = 1, where it is proven,
-        and the analytic one from there on.
+        ``analytic``: the smallest possible Gaussian noise. ``classic``: the classic formula below ε = 1, where it is proven,
+        and the analytic one from ε = 1.
     sensitivity
-        ``proven``: over all records that could come. A number: stated by you, for parameters of rows no longer than 1;
-        the guarantee is then as good as your word. ``estimated``: the largest over a few swaps, without any guarantee.
+        ``proven``: over all possible records. A number: your own value, for rows of norm at most 1; the guarantee then
+        depends on it. ``estimated``: the largest over a few swaps, without a guarantee.
     l2
         The weight λ of the penalty; by default √(p/ε)/n for classes, with p parameters (`usual_l2`), and 0.1 for
         values, whose sensitivity grows faster as λ falls.
     radius
-        What encoded records are divided by before they are cut off at length 1; by default the 95 % quantile of their
-        lengths, read from the training records.
+        Divisor of encoded records before they are clipped at norm 1; by default the 95 % quantile of their norms, computed
+        from the training records.
     limits
-        Lowest and highest value of a label of a regression; by default the middle 90 % of the training records.
+        Lowest and highest label of a regression; by default those of the middle 90 % of the training records.
 
     Examples
     --------
@@ -101,7 +100,7 @@ class ParameterNoise(Tunable):
     >>> made.guarantee.epsilon, made.guarantee.delta, made.guarantee.neighbours
     (4.0, 1e-05, 'swap')
     >>> made.notes
-    ('with 285 records and a penalty of 0.0098 the noise has deviation 0.388 on each parameter',)
+    ('with 285 records and l2 = 0.0098, the noise has standard deviation 0.388 on each parameter',)
     """
 
     epsilon: Any = (1.0, 4.0)
@@ -115,7 +114,7 @@ class ParameterNoise(Tunable):
 
     name: ClassVar[str] = "parameter-noise"
     knob: ClassVar[str] = "ε"
-    what: ClassVar[str] = "a linear model whose parameters get as much noise as hides any one record"
+    what: ClassVar[str] = "a linear model with enough noise on its parameters to hide each record"
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1"
     allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
     refuse = staticmethod(why_no_rows)
@@ -123,35 +122,37 @@ class ParameterNoise(Tunable):
     def __post_init__(self) -> None:
         check_fields(self.noise, self.l2, self.radius)
         if self.method not in ("analytic", "classic"):
-            raise InputError(f"there is no method {self.method!r}: use 'analytic' or 'classic'")
+            raise InputError(f"unknown method {self.method!r}: use 'analytic' or 'classic'")
         if self.sensitivity not in ("proven", "estimated"):
             check_number("sensitivity, unless 'proven' or 'estimated',", self.sensitivity, least=0, open_ends=True)
         limits = self.limits
         if limits is not None and not (np.shape(limits) == (2,) and -np.inf < limits[0] < limits[1] < np.inf):
-            raise InputError(f"limits must be the lowest and the highest value of a label, not {limits!r}")
-        for setting in self.settings:  # a delta that can't be is refused here
+            raise InputError(f"limits must be the lowest and the highest label, not {limits!r}")
+        for setting in self.settings:  # raises an error for an invalid delta
             noise_scale(self.noise, setting, self.delta, 1.0, self.method)
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """A linear model of its own in the place of the target's, with noise for this ε."""
+        """Replace the target's model by a linear model with noise for this ε."""
         rows, rests_on = make_rows(target, self.radius, self.limits)
         fit = _NoisyFit(rows, self.l2, float(setting), self.delta, self.noise, self.method, self.sensitivity)
         learner = make_learner(f"linear model with {self.noise} noise", fit)
         if self.sensitivity == "estimated":
-            note = f"the sensitivity is estimated as the largest of {SWAPS} swaps, a lower bound: nothing is guaranteed"
+            note = f"no guarantee: the sensitivity is estimated as the largest of {SWAPS} swaps, which is a lower bound"
             return Defended(learner, notes=(note,))
         n, parameters = len(target.members.y), (rows.encoding.width + 1) * rows.scores
         proven = proven_sensitivity(n, fit.weight(n), rows.classes)
         apart = proven if self.sensitivity == "proven" else float(self.sensitivity)
         if self.sensitivity != "proven":
-            rests_on = [f"no swap of a record moves the parameters by more than {apart:g}, on your word", *rests_on]
+            rests_on = [f"no swap of a record changes the parameters by more than {apart:g}, as you stated", *rests_on]
         scale = noise_scale(self.noise, fit.epsilon, self.delta, apart, self.method)
         gaussian = self.noise == "gaussian"
-        size = f"deviation {scale:.3g} on each parameter" if gaussian else f"length {scale * parameters:.3g} on average"
+        size = (
+            f"standard deviation {scale:.3g} on each parameter" if gaussian else f"mean norm {scale * parameters:.3g}"
+        )
         guarantee = Guarantee(
             fit.epsilon, self.delta if gaussian else 0.0, rests_on="; ".join(rests_on), source=self._proof
         )
-        note = f"with {n:,} records and a penalty of {fit.weight(n):.2g} the noise has {size}"
+        note = f"with {n:,} records and l2 = {fit.weight(n):.2g}, the noise has {size}"
         return Defended(learner, guarantee=guarantee, notes=(note,))
 
     @property
@@ -163,13 +164,13 @@ class ParameterNoise(Tunable):
 
 
 def proven_sensitivity(n: int, l2: float, classes: NDArray[Any] | None) -> float:
-    """How far the swap of one of n records can move the parameters, whatever the records: see the top of this file.
+    """Bound the change of the parameters by the swap of one of n records, for all records: see the module.
 
     Examples
     --------
     >>> round(proven_sensitivity(1000, 0.01, np.array(["no", "yes"])), 6)
     0.1
-    >>> round(proven_sensitivity(1000, 0.01, None), 6)  # values cost more
+    >>> round(proven_sensitivity(1000, 0.01, None), 6)  # regression
     1.090909
     """
     if classes is not None:
@@ -181,7 +182,7 @@ def proven_sensitivity(n: int, l2: float, classes: NDArray[Any] | None) -> float
 
 
 def noise_scale(noise: str, epsilon: float, delta: float, sensitivity: float, method: str = "analytic") -> float:
-    """Deviation of the Gaussian noise, or scale of the Laplace noise, that covers this distance.
+    """Return the standard deviation of Gaussian noise, or the scale of Laplace noise, for this sensitivity.
 
     Examples
     --------
@@ -208,7 +209,7 @@ class _NoisyFit:
     sensitivity: str | float
 
     def weight(self, n: int) -> float:
-        """The weight of the penalty for n records."""
+        """Return the weight of the penalty for n records."""
         if self.l2 is not None:
             return float(self.l2)
         parameters = (self.rows.encoding.width + 1) * self.rows.scores
@@ -217,7 +218,7 @@ class _NoisyFit:
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         table, labels = self.rows.rows(X), self.rows.labels(y)
         theta = self.trained(table, labels)
-        draws, swaps = rng.spawn(2)  # the noise is the same however the sensitivity was found
+        draws, swaps = rng.spawn(2)  # the noise does not depend on the method of the sensitivity
         if self.sensitivity == "proven":
             apart = proven_sensitivity(len(y), self.weight(len(y)), self.rows.classes)
         elif self.sensitivity == "estimated":
@@ -234,7 +235,7 @@ class _NoisyFit:
         return minimum(table, labels, self.rows.scores, self.weight(len(labels)), start=start)
 
     def largest_move(self, table: Floats, labels: NDArray[Any], theta: Floats, rng: np.random.Generator) -> float:
-        """The largest distance over random swaps of a record for a second copy of another one."""
+        """Return the largest distance over random swaps of a record for a copy of another one."""
         moves = []
         for _ in range(SWAPS):
             swapped = np.arange(len(labels))

@@ -1,14 +1,14 @@
-r"""PATE: a student learns public records whose labels are a noisy vote of teachers that share no record.
+r"""PATE: train a student on public records that teachers of disjoint training records label by a noisy vote.
 
-The training records are dealt at random among M teachers, each trained by the model's own learner. T public records get the
-label :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}` of the votes :math:`n_k`, and the student, trained by the same learner,
-sees these records and labels alone (Papernot et al. 2017; [tople2020, Thm 4] for the noise). `leakscope.bounds.pate` has the proof: a
-swapped record changes one teacher, and so an answer is (γ, 0)-private; all T together are (ε, δ)-private whatever the votes are,
-and γ is the largest for which they cost the ε asked for (`leakscope.bounds.pate.gamma_for`). The student is computed from the answers, and
-is as private as they are. The smaller ε that holds for the votes at hand is private itself and not used here.
+The training records are divided at random among M teachers, each trained by the model's own learner. T public records get the
+label :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}` of the votes :math:`n_k`, and the student is trained by the same learner on
+these records and labels only (Papernot et al. 2017; [tople2020, Thm 4] for the noise). `leakscope.bounds.pate` has the proof: a
+swapped record changes one teacher, so an answer is (γ, 0)-private. All T answers are (ε, δ)-private for any votes, and γ is the
+largest that keeps the requested ε (`leakscope.bounds.pate.gamma_for`). The student is a function of the answers and as private as
+they are. The smaller, data-dependent ε is private itself and not used here.
 
-Who teaches which record is settled by its position and by chance, never by its label: were each class dealt evenly, a swap
-could move many records to other teachers, and the proof would not hold. A teacher whose records have one class votes for it.
+Records are assigned to teachers by position and at random, never by label: with a stratified division, a swap could move many
+records to other teachers, and the proof would not hold. A teacher whose records have one class votes for it.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe
 
 RESTS_ON = (
-    "the public records are public and not chosen by looking at the training records, the classes are known beforehand, each "
-    "teacher is trained on its own records alone, and the seed is secret"
+    "the public records are public and were not chosen by means of the training records, the classes are public, each "
+    "teacher is trained on its own records only, and the seed is secret"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class PATE(Tunable):
-    """A student of teachers that vote with noise.
+    """Train a student on the noisy votes of teachers.
 
     Parameters
     ----------
     epsilon
-        What all answers of the teachers cost together, one value or several.
+        One or more ε of all the teachers' answers together.
     teachers
-        How many: more of them drown out the noise, but each learns from fewer records.
+        Number of teachers: with more of them, noise matters less, but each learns from fewer records.
     queries
-        How many public records are labelled at most: more teach the student more, but each label gets more noise.
+        Largest number of public records to label: with more, the student learns more, but each label gets more noise.
     delta
         Failure probability of the guarantee.
     public
-        Records of other people, whose features are public: a table or array like the training records, or a pair (X, y) whose
-        labels are not used.
+        Records with public features that are not in the training set: a table or array like the training records, or a pair
+        (X, y) whose labels are not used.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class PATE(Tunable):
     name: ClassVar[str] = "pate"
     knob: ClassVar[str] = "ε"
     what: ClassVar[str] = (
-        "a student is trained on public records, labelled by a noisy vote of models that share no record"
+        "a student model is trained on public records, labelled by a noisy vote of models trained on disjoint records"
     )
     source: ClassVar[str] = "Papernot et al. 2017"
     allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
@@ -93,16 +93,16 @@ class PATE(Tunable):
         check_share("delta", self.delta)
 
     def refuse(self, target: Target) -> str | None:
-        """Teachers need classes to vote for, records each, a learner, and public records to label."""
+        """Refuse targets without classes, a learner, enough records per teacher, or public records."""
         if target.model.task != "classification":
-            return "teachers vote for classes, and it is a regression model"
+            return "it is a regression model, and teachers vote for classes"
         if target.learner is None:
             return NO_LEARNER
         if len(target.members) < 2 * self.teachers:
             most = len(target.members) // 2
-            return f"{len(target.members)} training records are too few for {self.teachers} teachers; {most} at most"
+            return f"{self.teachers} teachers are too many for {len(target.members)} records: pass at most {most}"
         if self.public is None:
-            return "teachers label public records: give some without labels as public= (--public public.csv)"
+            return "it needs public records for the teachers to label: pass public= (--public public.csv)"
         try:
             _read_public(self.public, target.members.X)
         except InputError as error:
@@ -110,7 +110,7 @@ class PATE(Tunable):
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """The student's training, and its guarantee for the swap of one training record."""
+        """Train the student, with a guarantee for the swap of one training record."""
         if target.learner is None or target.model.classes is None:
             raise InputError(f"{self.name}: {NO_LEARNER}")
         public = _read_public(self.public, target.members.X)
@@ -158,7 +158,7 @@ class PateFit:
         return self.learner.fit(queries, labels.astype(np.int64), study)
 
     def votes(self, X: Any, y: NDArray[Any], queries: Any, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The votes for each class, (queries, classes); they are private."""
+        """Return the private votes for each class, (queries, classes)."""
         deal, *own = rng.spawn(1 + self.teachers)
         order = deal.permutation(len(y))
         said = [self._vote(X, y, np.sort(order[k :: self.teachers]), queries, own[k]) for k in range(self.teachers)]
@@ -167,55 +167,55 @@ class PateFit:
     def _vote(
         self, X: Any, y: NDArray[Any], rows: NDArray[np.intp], queries: Any, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """What a teacher of these records says of the queries."""
+        """Return the votes of a teacher that is trained on these records."""
         labels = y[rows]
         if not len(labels) or (labels == labels[0]).all():
-            # A teacher without records votes for the first class, which tells nobody anything.
+            # A teacher without records votes for the first class, which reveals nothing.
             return np.full(len(queries), labels[0] if len(labels) else 0, dtype=np.int64)
         teacher = self.learner.fit(take_rows(X, rows), labels, rng)
         try:
             said: NDArray[np.int64] = teacher.predict(queries).argmax(axis=1)
         except Exception as error:
             raise InputError(
-                f"a teacher trained on {len(rows)} records can't answer for the public ones: {describe(error)} (ask for fewer "
+                f"a teacher trained on {len(rows)} records cannot predict the public records: {describe(error)} (pass fewer "
                 "teachers, or let the encoders of the pipeline ignore unknown categories)"
             ) from cause(error)
         return said
 
 
 def _certain(label: int, classes: int, X: Any) -> Floats:
-    """Answers of a student that learned one label."""
+    """Return the outputs of a student that learned one label."""
     return np.tile(np.eye(classes)[label], (len(X), 1))
 
 
 def _read_public(public: Any, X: Any) -> Any:
-    """The public records with the columns of the training records."""
+    """Return the public records with the columns of the training records."""
     table = read_features(public[0] if isinstance(public, tuple) else public, "the public records")
     if isinstance(table, pd.DataFrame) != isinstance(X, pd.DataFrame):
-        raise InputError("training and public records must both be tables with named columns, or both arrays")
+        raise InputError("the training set and public= must both be tables with named columns, or both arrays")
     if isinstance(X, pd.DataFrame):
         if lacking := [name for name in X.columns if name not in table.columns]:
-            raise InputError(f"the public records lack the columns {list_names(lacking)}")
+            raise InputError(f"public= lacks the columns {list_names(lacking)}: add them")
         table = table[list(X.columns)]
     elif table.shape[1:] != X.shape[1:]:
-        raise InputError(f"public records have shape {table.shape[1:]} and training records {X.shape[1:]}")
+        raise InputError(f"public= has shape {table.shape[1:]}, the training set {X.shape[1:]}: use one shape")
     if not len(table):
-        raise InputError("there are no public records: give some without labels as public= (--public public.csv)")
+        raise InputError("public= is empty: pass records without labels (--public public.csv)")
     return table
 
 
 def _overlap(target: Target, public: Any) -> tuple[bool, tuple[str, ...]]:
-    """Whether public records are training records, which no proof covers, and what to say of records that are the audit's own."""
+    """Return whether public records are training records, which voids the guarantee, and notes on audited records."""
     hashes = row_hashes(public)
     trained, held = (int(np.isin(hashes, row_hashes(side.X)).sum()) for side in (target.members, target.nonmembers))
     notes = []
     if trained:
         notes.append(
-            f"{trained:,} of {len(public):,} public records equal a training record, so that they are not public and nothing is "
-            "guaranteed: other people's records are needed"
+            f"{trained:,} of {len(public):,} public records equal a training record, so that there is no guarantee: pass public "
+            "records that are not in the training set"
         )
     if held:
         notes.append(
-            f"{held:,} of {len(public):,} public records equal a held-out record, so that the figures of this defense mislead"
+            f"{held:,} of {len(public):,} public records equal a held-out record, so that the figures of this defense are biased"
         )
     return trained > 0, tuple(notes)

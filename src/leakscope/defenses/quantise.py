@@ -1,4 +1,4 @@
-"""Quantisation: the values of an explanation are rounded to a few significant digits."""
+"""Quantisation: round the values of a feature explanation to a few significant digits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.defenses.explained import Changed
+from leakscope.defenses.explained import ChangedExplanation
 from leakscope.models.target import Target
 
 
 @dataclass(frozen=True)
 class Quantise(Tunable):
-    """Explanations are rounded to so many significant digits.
+    """Round feature explanations to a number of significant digits.
 
     Examples
     --------
@@ -24,10 +24,10 @@ class Quantise(Tunable):
 
     name: ClassVar[str] = "quantise"
     knob: ClassVar[str] = "significant digits"
-    what: ClassVar[str] = "explanations are rounded to a few digits"
-    source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded answers), carried to explanations"
+    what: ClassVar[str] = "feature explanations are rounded to a few digits"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded probabilities), applied to explanations"
     allowed = whole_numbers("significant digits", 1, 15)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The explanation, rounded."""
-        return Defended(explanation=Changed({"digits": int(setting)}))
+        """Return the rounded explanation."""
+        return Defended(explanation=ChangedExplanation({"digits": int(setting)}))

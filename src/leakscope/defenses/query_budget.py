@@ -1,8 +1,8 @@
-r"""A budget of questions: explanations by records are given for at most so many questions of one asker.
+r"""Query budget: limit the number of record explanations per user.
 
-With q questions and k records in each answer one asker sees at most :math:`\min(1, qk/n)` of n training records, whatever the
-attack. That is all that is proven, and it rests on telling askers apart: several who join forces, or one with several accounts,
-add their budgets up. How little is seen below that ceiling is measured (shokri2019, Fig. 9 and 10, against queries).
+With q queries and k records per explanation, one user sees at most the share :math:`\min(1, qk/n)` of n training records, for any
+attack. This is the only guarantee, and it requires that users can be identified: several users, or one user with several
+accounts, add their budgets. What attacks recover below this bound is measured (shokri2019, Fig. 9 and 10, against queries).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from leakscope.models.target import Target
 from leakscope.releases.record_explanations.release import RecordRelease
 
 ALONE = (
-    "A budget holds for one asker: several who join forces, or one who opens several accounts, add theirs up. What honest users "
-    "lose depends on how much they ask, which was not measured."
+    "The budget holds for one user: several users, or one user with several accounts, add their budgets. The utility loss of "
+    "ordinary users depends on how many queries they make, which was not measured."
 )
 
 
 @dataclass(frozen=True)
 class QueryBudget(Tunable):
-    """One asker gets explanations for at most so many questions.
+    """Limit the number of queries for record explanations per user.
 
     Examples
     --------
@@ -35,14 +35,14 @@ class QueryBudget(Tunable):
     queries: Any = (100, 1000)
 
     name: ClassVar[str] = "query-budget"
-    knob: ClassVar[str] = "questions of one asker"
-    what: ClassVar[str] = "one asker gets explanations for so many questions and no more"
-    source: ClassVar[str] = "shokri2019, Fig. 9 and 10, which show what falls by the number of queries"
-    allowed = whole_numbers("the budget of questions")
+    knob: ClassVar[str] = "queries per user"
+    what: ClassVar[str] = "each user gets record explanations for a limited number of queries"
+    source: ClassVar[str] = "shokri2019, Fig. 9 and 10, which show the share recovered by the number of queries"
+    allowed = whole_numbers("the query budget")
     refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The same release for no more than so many questions."""
+        """Return the same release for at most this number of queries."""
         return Defended(records=partial(_limit, int(setting)), notes=(ALONE,))
 
 

@@ -1,4 +1,4 @@
-"""What defenses that train the audited model in another way have in common: its scikit-learn recipe, and its last step."""
+"""Retraining of the audited model with other settings: its scikit-learn estimator and the pipeline's last step."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from leakscope.defenses.defense import Defense
 from leakscope.models.encoding import last_step
 from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
-NO_LEARNER = "it can't be trained again here; from Python, fit= says how it is trained"
-NOTHING_PROVEN = "nothing is proven about the risk that is left: what counts is what the attacks found"
+NO_LEARNER = "it cannot be retrained: pass fit= from Python"
+NOTHING_PROVEN = "there is no guarantee about the remaining risk: rely on the measured attacks"
 
 
 def learner_of(defense: Defense, target: Target) -> TrainingRecipe:
     """How the target is trained; raises the reason if the defense refuses the target."""
     if (reason := defense.refuse(target)) or target.learner is None:
-        raise InputError(f"{defense.name} can't defend this model: {reason}")
+        raise InputError(f"defense {defense.name!r} cannot be applied to this model: {reason}")
     return target.learner
 
 
 def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> str | None:
-    """Why the last step of a target is none of the known estimators, as the end of a sentence; None if it is one.
+    """Return why the last step of a target is not supported, as the end of a sentence, or None if it is.
 
     Examples
     --------
@@ -32,28 +32,28 @@ def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> s
     >>> from leakscope.models.target import make_target
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     >>> target = make_target(GaussianNB().fit(X, y), (X, y), (X, y))
-    >>> refuse_other_steps(target, {"Ridge": None}, "such penalty")
-    'GaussianNB has no such penalty; these have one: Ridge'
+    >>> refuse_other_steps(target, {"Ridge": None}, "l2 penalty")
+    'GaussianNB has no l2 penalty; supported are Ridge'
     """
     if target.learner is None:
         return NO_LEARNER
     if not isinstance(target.learner.fit, EstimatorFit):
-        return "it is trained by a function of your own, whose settings can't be changed from here: pass a scikit-learn model"
+        return "it is trained by your own function, whose settings cannot be changed: pass a scikit-learn model"
     last = last_step(target)
     if known_class(last, known) is not None:
         return None
     if hasattr(last, "best_estimator_"):
-        return f"{type(last).__name__} chooses its own settings: pass its best_estimator_"
-    return f"{type(last).__name__} has no {what}; these have one: {', '.join(known)}"
+        return f"{type(last).__name__} selects its own settings: pass its best_estimator_"
+    return f"{type(last).__name__} has no {what}; supported are {', '.join(known)}"
 
 
 def known_class(estimator: Any, known: Mapping[str, Any]) -> str | None:
-    """The name under which an estimator, or a class that it extends, is known."""
+    """Return the supported name of an estimator or of a class that it extends."""
     return next((kind.__name__ for kind in type(estimator).__mro__ if kind.__name__ in known), None)
 
 
 def split_last(estimator: Any) -> tuple[str, Any]:
-    """Where the parameters of the last step of a pipeline stand, as scikit-learn writes it, and that step.
+    """Return scikit-learn's parameter prefix of the last step of a pipeline, and that step.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def split_last(estimator: Any) -> tuple[str, Any]:
 
 
 def with_parameters(recipe: EstimatorFit, parameters: Mapping[str, Any]) -> EstimatorFit:
-    """The recipe with parameters of its last step changed, on a clone."""
+    """Return a clone of the recipe with changed parameters of its last step."""
     from sklearn.base import clone
 
     estimator = clone(recipe.estimator)

@@ -1,8 +1,8 @@
-"""Rounded influences: an explanation by records shows how much each record matters to a few significant digits only.
+"""Rounded influences: round the influences in a record explanation to a few significant digits.
 
-Attacks that compute with influences (shokri2019, Algorithm 1) lose the precision that they need: on Adult, Algorithm 1 wants
-three digits (docs/explanations.md). Attacks that only look at *which* records are shown never needed them, and records are
-ranked before anything is rounded, so that these attacks lose nothing. The paper does not propose this; nothing is proven.
+Attacks that compute with influences (shokri2019, Algorithm 1) lose the precision that they need: on Adult, Algorithm 1 needs
+three digits (docs/explanations.md). Attacks that use only *which* records are shown are unaffected, because records are ranked
+before rounding. The paper does not propose this defense; there is no guarantee.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leakscope.releases.record_explanations.release import RecordRelease
 
 @dataclass(frozen=True)
 class RoundedInfluences(Tunable):
-    """Influences in explanations by records are rounded to so many significant digits.
+    """Round the influences in record explanations to a number of significant digits.
 
     Examples
     --------
@@ -32,13 +32,13 @@ class RoundedInfluences(Tunable):
 
     name: ClassVar[str] = "round-influences"
     knob: ClassVar[str] = "significant digits"
-    what: ClassVar[str] = "the influences of the records that an explanation shows are rounded"
+    what: ClassVar[str] = "the influences in a record explanation are rounded"
     source: ClassVar[str] = "against shokri2019, Algorithm 1; measured in docs/explanations.md"
     allowed = whole_numbers("digits", 1, MOST_DIGITS)
     refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The same release with no more than so many digits."""
+        """Return the same release with at most this number of digits."""
         return Defended(records=partial(_round, int(setting)))
 
 

@@ -1,9 +1,9 @@
-r"""Rounding: probabilities, or predicted values, leave with few digits.
+r"""Rounding: release probabilities, or predicted values, with few digits.
 
-Probabilities are rounded to so many digits after the point and divided by their sum, so that they stay probabilities; where
-all become 0, all are equal. The predicted class stays what it was: where rounding leaves it level with others, or behind
-them (0.46 and 0.54 both become 0.5), it is put ahead by :math:`10^{-9}`. An attacker therefore gets the label and the
-rounded numbers, and nothing else (Shokri et al. 2017, section VIII, round probabilities and say nothing of ties).
+Probabilities are rounded to a number of decimal places and divided by their sum, so that they remain probabilities; if all
+become 0, all are set equal. The predicted class does not change: if rounding makes it equal to or smaller than another (0.46
+and 0.54 both become 0.5), it is set larger by :math:`10^{-9}`. An attacker therefore sees the label and the rounded numbers,
+and nothing else (Shokri et al. 2017, section VIII, round probabilities and do not mention ties).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.models.target import Target
 
-#: By how much the predicted class is put ahead of another that would have taken its place.
+#: Margin of the predicted class over a class that would otherwise replace it.
 AHEAD = 1e-9
 
 
 @dataclass(frozen=True)
 class Rounding(Tunable):
-    """Answers rounded to so many digits after the point.
+    """Round outputs to a number of decimal places.
 
     Examples
     --------
@@ -36,18 +36,18 @@ class Rounding(Tunable):
 
     name: ClassVar[str] = "round"
     knob: ClassVar[str] = "digits"
-    what: ClassVar[str] = "answers are rounded to a few digits"
+    what: ClassVar[str] = "outputs are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
     allowed = whole_numbers("digits", 0, 15)
 
     def refuse(self, target: Target) -> str | None:
-        """Only a model that says labels alone has nothing to round."""
+        """Refuse models that release labels only."""
         if target.model.task == "classification" and not target.model.gives_probabilities:
-            return "it gives labels only, and there is nothing to round"
+            return "it releases labels only, so that there is nothing to round"
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The answers, rounded."""
+        """Release rounded outputs."""
         return Defended(keeps_labels=True, answers=partial(_round, int(setting)))
 
 
@@ -61,16 +61,16 @@ def _round(digits: int, answers: Floats) -> Floats:
 
 
 def refuse_without_probabilities(target: Target) -> str | None:
-    """Why there are no probabilities to change, as the end of a sentence, or None where there are."""
+    """Return why the model has no probabilities to change, as the end of a sentence, or None if it has."""
     if target.model.task == "regression":
-        return "it predicts values, and this changes probabilities"
+        return "it is a regression model, and this defense changes probabilities"
     if not target.model.gives_probabilities:
-        return "it gives labels only, and this changes probabilities"
+        return "it releases labels only, and this defense changes probabilities"
     return None
 
 
 def keep_prediction(before: Floats, after: Floats) -> Floats:
-    """Changed probabilities whose largest stands where it stood before, put ahead by 1e-9 where it does not.
+    """Return the changed probabilities with the same predicted class, set larger by 1e-9 if necessary.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""SmoothGrad: the gradient is averaged over noisy copies of the record (Smilkov et al. 2017)."""
+"""SmoothGrad: average the gradient over noisy copies of the record (Smilkov et al. 2017)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leakscope.models.target import Target
 
 @dataclass(frozen=True)
 class SmoothGrad(Tunable):
-    """Explanations become SmoothGrad with noise of so large a deviation, in units of the explained columns.
+    """Replace explanations by SmoothGrad with noise of a standard deviation in units of the explained columns.
 
     Examples
     --------
@@ -24,10 +24,10 @@ class SmoothGrad(Tunable):
 
     name: ClassVar[str] = "smoothgrad"
     knob: ClassVar[str] = "noise deviation"
-    what: ClassVar[str] = "explanations are averaged over noisy copies of the record"
+    what: ClassVar[str] = "feature explanations are averaged over noisy copies of the record"
     source: ClassVar[str] = "Smilkov et al. 2017; as a defense shokri2019, section 4.5"
-    allowed = Allowed("the deviation of the noise", lambda value: value > 0, "above 0")
+    allowed = Allowed("the standard deviation of the noise", lambda value: value > 0, "above 0")
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """SmoothGrad in the place of the explanation."""
+        """Replace the explanation by SmoothGrad."""
         return Defended(explanation=Smoothed(float(setting)))

@@ -1,12 +1,12 @@
-r"""Temperature: probabilities are drawn towards each other, :math:`p_c' \propto p_c^{1/T}`.
+r"""Temperature: make probabilities more equal by temperature scaling, :math:`p_c' \propto p_c^{1/T}`.
 
 This is the softmax of :math:`\ln p_c / T`, and so of the model's scores divided by T (Guo et al. 2017, section 4.2; as a
-defense Shokri et al. 2017, section VIII). At T = 1 nothing changes; as T grows, all classes of positive probability become
-equally probable, and a probability of exactly 0 stays 0. The order of the classes stays as it is.
+defense Shokri et al. 2017, section VIII). At T = 1 nothing changes. As T grows, all classes of positive probability become
+equally probable; a probability of exactly 0 remains 0. The order of the classes does not change.
 
-**It hides nothing.** Raising the answers to the power T and dividing by their sum gives the old ones back, up to rounding
-error. With two classes not even that is needed: :math:`p_y'` grows with :math:`p_y`, so that an attack which compares losses
-ranks all records as before. What it does is to spoil attacks that expect the losses of the model as it was.
+**It is invertible.** Raising the outputs to the power T and dividing by their sum restores the original ones, up to rounding
+error. With two classes, an attacker need not even do this: :math:`p_y'` increases with :math:`p_y`, so that an attack that
+compares losses ranks all records as before. It only affects attacks that rely on the losses of the original model.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.models.target import Target
 
-UNDONE = "a temperature can be undone by anyone who knows it: it hides nothing"
+UNDONE = "anyone who knows the temperature can invert it, so that it hides nothing"
 
 
 @dataclass(frozen=True)
 class Temperature(Tunable):
-    """Probabilities drawn towards each other by a temperature of at least 1.
+    """Make probabilities more equal by a temperature of at least 1.
 
     Examples
     --------
@@ -38,17 +38,17 @@ class Temperature(Tunable):
 
     name: ClassVar[str] = "temperature"
     knob: ClassVar[str] = "temperature"
-    what: ClassVar[str] = "probabilities are drawn towards each other, so that the model sounds less sure"
+    what: ClassVar[str] = "probabilities are made more equal, so that the model appears less confident"
     source: ClassVar[str] = "Guo et al. 2017, section 4.2; Shokri et al. 2017, section VIII"
     allowed = Allowed("temperature", lambda value: value >= 1, "1 or more")
     refuse = staticmethod(refuse_without_probabilities)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The answers at this temperature."""
+        """Release outputs at this temperature."""
         return Defended(keeps_labels=True, answers=partial(_temper, float(setting)), notes=(UNDONE,))
 
 
 def _temper(temperature: float, answers: Floats) -> Floats:
-    # In units of the largest, small probabilities do not vanish, and 0 stays 0.
+    # Dividing by the largest probability prevents underflow, and 0 remains 0.
     powers = (answers / answers.max(axis=1, keepdims=True)) ** (1 / temperature)
     return keep_prediction(answers, powers / powers.sum(axis=1, keepdims=True))

@@ -1,9 +1,9 @@
-r"""Top classes: only the k most probable classes keep their probability, and the others share the rest evenly.
+r"""Top classes: release the probabilities of the k most probable classes only; the others share the rest equally.
 
-With :math:`p_{(1)} \ge \dots \ge p_{(c)}` the answer shows :math:`p_{(1)}, …, p_{(k)}` and
-:math:`(1 - p_{(1)} - … - p_{(k)})/(c - k)` for every other class (Shokri et al. 2017, section VIII, who leave the others out;
-shared evenly they stay probabilities, and say as little). Of classes that are equally probable the first is taken first, so
-that the predicted class is always shown. All but one of the classes tell the last one too: k = c - 1 hides nothing.
+With :math:`p_{(1)} \ge \dots \ge p_{(c)}` the output is :math:`p_{(1)}, …, p_{(k)}` and
+:math:`(1 - p_{(1)} - … - p_{(k)})/(c - k)` for every other class. Shokri et al. 2017, section VIII, omit the others; equal shares
+reveal as little and remain probabilities. Of equally probable classes the first ranks first, so that the predicted class is
+always shown. The probabilities of all classes but one determine the last: k = c - 1 hides nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.models.target import Target
 
-ALL_TOLD = "the classes shown tell the probabilities of all others too: this hides nothing"
+ALL_SHOWN = "the classes shown determine the probabilities of all others, so that this hides nothing"
 
 
 @dataclass(frozen=True)
 class TopClasses(Tunable):
-    """The probabilities of so many classes, the most probable ones.
+    """Release the probabilities of the most probable classes only.
 
     Examples
     --------
@@ -40,22 +40,22 @@ class TopClasses(Tunable):
 
     name: ClassVar[str] = "top-classes"
     knob: ClassVar[str] = "classes"
-    what: ClassVar[str] = "only the most probable classes are shown with their probability"
+    what: ClassVar[str] = "only the probabilities of the most probable classes are released"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
     allowed = whole_numbers("number of classes")
 
     def refuse(self, target: Target) -> str | None:
-        """There must be probabilities, and two classes at least that stay hidden."""
+        """Refuse models without probabilities, or with fewer than two hidden classes."""
         if reason := refuse_without_probabilities(target):
             return reason
         shown = min(self.settings)
-        if _all_told(shown, target):
-            return f"it has {_number(target)} classes, and to show {shown} of them tells the probability of all"
+        if _all_shown(shown, target):
+            return f"it has {_number(target)} classes, and the probabilities of {shown} determine those of all"
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        """The answers with so many classes shown."""
-        notes = (ALL_TOLD,) if _all_told(int(setting), target) else ()
+        """Release this number of classes."""
+        notes = (ALL_SHOWN,) if _all_shown(int(setting), target) else ()
         return Defended(keeps_labels=True, answers=partial(_show, int(setting)), notes=notes)
 
 
@@ -63,7 +63,7 @@ def _number(target: Target) -> int:
     return 0 if target.model.classes is None else len(target.model.classes)
 
 
-def _all_told(shown: int, target: Target) -> bool:
+def _all_shown(shown: int, target: Target) -> bool:
     return shown >= _number(target) - 1
 
 
@@ -74,4 +74,4 @@ def _show(shown: int, answers: Floats) -> Floats:
     rest = np.take_along_axis(answers, hidden, axis=1)
     changed = answers.copy()
     np.put_along_axis(changed, hidden, rest.mean(axis=1, keepdims=True), axis=1)
-    return keep_prediction(answers, changed)  # a mean may be rounded above its parts
+    return keep_prediction(answers, changed)  # rounding may make a mean larger than its parts

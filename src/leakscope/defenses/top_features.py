@@ -1,4 +1,4 @@
-"""Top features: an explanation shows only its largest values."""
+"""Top features: release only the largest values of a feature explanation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.defenses.explained import Changed
+from leakscope.defenses.explained import ChangedExplanation
 from leakscope.models.target import Target
 
 
 @dataclass(frozen=True)
 class TopFeatures(Tunable):
-    """Explanations show the values of so many features, those of largest magnitude; the others are 0.
+    """Release only the explanation's values of largest magnitude; the others are 0.
 
     Examples
     --------
@@ -24,10 +24,10 @@ class TopFeatures(Tunable):
 
     name: ClassVar[str] = "top-features"
     knob: ClassVar[str] = "features shown"
-    what: ClassVar[str] = "explanations show the few most important features only"
-    source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k answers), carried to explanations"
+    what: ClassVar[str] = "feature explanations show only the most important features"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k probabilities), applied to explanations"
     allowed = whole_numbers("features shown")
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
-        """The explanation, cut."""
-        return Defended(explanation=Changed({"top": int(setting)}))
+        """Return the explanation with this number of features."""
+        return Defended(explanation=ChangedExplanation({"top": int(setting)}))

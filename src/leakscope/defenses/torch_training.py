@@ -1,9 +1,9 @@
-"""What defenses that train a network share: its shape after the audited model, its tensors, and the way back to a `Model`.
+"""Training of networks in torch for defenses: architecture from the audited model, tensors, conversion to a `Model`.
 
-A linear model becomes one layer, an MLP of scikit-learn a network with the same hidden layers and activation, and any other
-model one layer too unless ``hidden`` says otherwise. Two classes have one score, k > 2 classes have k. The labels of a
-regression are centred and scaled by the mean and the spread of the labels of the training records that were audited.
-Training is in 32 bits and on one thread; the trained network is kept as plain arrays and answers in 64 bits, without torch.
+An MLP of scikit-learn becomes a network with the same hidden layers and activation. Any other model becomes one layer, unless
+``hidden`` is given. Two classes have one score, k > 2 classes have k. The labels of a regression are centred and scaled by the
+mean and standard deviation of the audited training records.
+Training uses 32 bits and one thread; the trained network is stored as arrays and predicts in 64 bits without torch.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from leakscope.models.target import Target
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
-#: Encoded values beyond this, which 32 bits can't square, are cut off.
+#: Encoded values are clipped at this magnitude, because squares of larger ones overflow in 32 bits.
 LARGEST = 1e6
 MODULES = {"relu": "ReLU", "tanh": "Tanh", "logistic": "Sigmoid", "identity": "Identity"}
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """How a network in place of the audited model is made, fed and read.
+class NetworkPlan:
+    """Architecture, inputs and outputs of a network that replaces the audited model.
 
     ``activation`` is scikit-learn's name; a label of a regression is learnt as (label - centre) / scale.
     """
@@ -49,11 +49,11 @@ class Plan:
 
     @property
     def outputs(self) -> int:
-        """Scores per record."""
+        """Number of scores per record."""
         return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     def network(self) -> Any:
-        """A new network: a single layer starts at 0, others at random by torch's own generator."""
+        """Build a network: a single layer starts at 0, others are initialised by torch's generator."""
         torch = import_torch()
         widths = (self.encoding.width, *self.hidden, self.outputs)
         parts: list[Any] = []
@@ -65,7 +65,7 @@ class Plan:
         return torch.nn.Sequential(*parts[:-1])
 
     def tensors(self, X: Any, y: NDArray[Any]) -> tuple[Any, Any]:
-        """Records and labels as tensors."""
+        """Return records and labels as tensors."""
         torch = import_torch()
         labels = torch.tensor(y, dtype=torch.int64)
         if self.task == "regression":
@@ -73,31 +73,31 @@ class Plan:
         return torch.tensor(bounded(self.encoding(X)), dtype=torch.float32), labels
 
     def losses(self, scores: Any, labels: Any) -> Any:
-        """Cross-entropy, or half the squared error, of each record."""
+        """Return the cross-entropy, or half the squared error, of each record."""
         torch = import_torch()
         if self.task == "regression":
             return (scores[:, 0] - labels) ** 2 / 2
         return torch.nn.functional.cross_entropy(self.logits(scores), labels, reduction="none")
 
     def logits(self, scores: Any) -> Any:
-        """One score per class: beside a single one stands a 0."""
+        """Return one score per class; a single score becomes the pair (0, score)."""
         torch = import_torch()
         return scores if scores.shape[1] > 1 else torch.cat([torch.zeros_like(scores), scores], dim=1)
 
     def model(self, network: Any, name: str) -> Model:
-        """The trained network as a `Model`."""
+        """Convert the trained network to a `Model`."""
         linear = [part for part in network if hasattr(part, "weight")]
         layers = tuple((_array(part.weight).T, _array(part.bias)) for part in linear)
         if not all(np.isfinite(values).all() for layer in layers for values in layer):
-            raise InputError(f"the training of {name} diverged: lower rate.")
+            raise InputError(f"training with defense {name!r} diverged: lower rate")
         return Model(name, self.task, self.classes, self.gives_probabilities, NetworkOutputs(self, layers))
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkOutputs:
-    """Answers of a trained network, as the audited model gives them."""
+    """Outputs of a trained network, of the same kind as the audited model's."""
 
-    plan: Plan
+    plan: NetworkPlan
     layers: Layers
 
     def __call__(self, X: Any) -> Floats:
@@ -116,7 +116,7 @@ class NetworkOutputs:
 
 
 def bounded(values: Floats) -> Floats:
-    """Values within ±10⁶, and 0 for what is missing: no single record may bring the training to a halt, which would tell of it.
+    """Clip values at ±10⁶ and replace missing ones by 0, so that no single record makes training fail, which would reveal it.
 
     >>> bounded(np.array([1.5, -1e39, np.nan]))
     array([ 1.5e+00, -1.0e+06,  0.0e+00])
@@ -124,8 +124,8 @@ def bounded(values: Floats) -> Floats:
     return np.clip(np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST)
 
 
-def make_plan(target: Target, hidden: tuple[int, ...] | None) -> tuple[Plan, tuple[str, ...]]:
-    """The plan for a target, and a note where the network is not of the audited model's kind.
+def make_plan(target: Target, hidden: tuple[int, ...] | None) -> tuple[NetworkPlan, tuple[str, ...]]:
+    """Return the network plan of a target, and a note if the network differs in kind from the audited model.
 
     Examples
     --------
@@ -146,18 +146,18 @@ def make_plan(target: Target, hidden: tuple[int, ...] | None) -> tuple[Plan, tup
             hidden = tuple(int(width) for width in np.atleast_1d(last.hidden_layer_sizes))
             activation = last.activation
         elif not hasattr(last, "coef_"):
-            notes = (f"A linear model stands in for {model.name}: hidden=(…) asks for a network with hidden layers.",)
+            notes = (f"A linear model replaces {model.name}. Pass hidden= to train a network with hidden layers.",)
     centre, scale = 0.0, 1.0
     if model.task == "regression":
         centre, scale = float(target.members.y.mean()), float(target.members.y.std()) or 1.0
-    plan = Plan(
+    plan = NetworkPlan(
         make_encoding(target), hidden, activation, model.task, model.classes, model.gives_probabilities, centre, scale
     )
     return plan, notes
 
 
 def read_hidden(hidden: Any) -> tuple[int, ...] | None:
-    """Widths of hidden layers, or None for those of the audited model."""
+    """Return the widths of hidden layers, or None for those of the audited model."""
     if hidden is None:
         return None
     widths = tuple(np.atleast_1d(np.asarray(hidden, dtype=object))) if np.size(hidden) else ()

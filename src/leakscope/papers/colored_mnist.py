@@ -22,7 +22,7 @@ from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
 
 NOISE = 0.25
-#: Share of colours that go against the label: in the two environments of the training, and in that of the test.
+#: Share of colours that differ from the label: in the two training environments, and in the test environment.
 TRAINING, TEST = (0.1, 0.2), 0.9
 
 Colored = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -75,7 +75,7 @@ def environments(
     sizes: Sequence[int],
     rng: np.random.Generator,
 ) -> list[Colored]:
-    """Deal images at random to environments, no image to two of them, and colour each.
+    """Divide images at random among disjoint environments, and colour each.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def environments(
     grey, numbers = np.asarray(images), np.asarray(digits)
     _check(grey, numbers)
     if len(flips) != len(sizes) or min(sizes, default=0) < 1:
-        raise InputError("flips and sizes must have one entry for each environment, and sizes must be 1 or more")
+        raise InputError("flips and sizes must have one entry per environment, with sizes of 1 or more")
     if sum(sizes) > len(grey):
-        raise InputError(f"sizes ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller")
+        raise InputError(f"sizes sum to {sum(sizes):,}, more than the {len(grey):,} images: reduce them")
     parts = np.split(rng.permutation(len(grey))[: sum(sizes)], np.cumsum(sizes)[:-1])
     return [environment(grey[part], numbers[part], flip, rng) for part, flip in zip(parts, flips, strict=True)]
 
@@ -96,7 +96,7 @@ def environments(
 def _check(images: NDArray[Any], digits: NDArray[Any]) -> None:
     if images.ndim != 3 or digits.shape != images.shape[:1]:
         raise InputError(
-            f"images have shape {images.shape} and digits {digits.shape}: give images as (images, height, width) and one "
+            f"images have shape {images.shape} and digits {digits.shape}: pass images as (images, height, width) and one "
             "digit each"
         )
     if images.dtype != np.uint8 and not (images.dtype.kind in "buif" and ((images >= 0) & (images <= 1)).all()):

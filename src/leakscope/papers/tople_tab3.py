@@ -59,7 +59,7 @@ TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.2 and Table 3",
     "statement": "The attack on the invariant model (IRM) is close to a random guess; on the associational one (ERM) it has 66 %.",
-    "numbers": "train / test / attack accuracy: IRM 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
+    "numbers": "train / test / attack accuracy: IRMLearner 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
 }
 LEGEND = (
     "percent; against P*: images of the test environment, P: fresh images of the training environments; blind: without a model; "
@@ -106,8 +106,8 @@ def run(
     """Train two models of each kind in every draw, and attack them."""
     check_count("draws", draws, 2)
     images, digits = load_digits()
-    learners = {name: IRM(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
-    blind = IRM(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
+    learners = {name: IRMLearner(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
+    blind = IRMLearner(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
     attacks, seed = _attacks(attack_steps), work.seed
     names = (*KINDS, "blind")
 
@@ -180,7 +180,7 @@ def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.
     training = [[_joined(parts) for parts in zip(dealt.shared, members, strict=True)] for members in dealt.own]
     fitted = [learner.fit(seen, rng) for seen in training]
     samples = [_records(members) for members in dealt.own]
-    pair = Pair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
+    pair = ModelPair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
     told: dict[Key, tuple[float, ...]] = {}
     for law, others in _nonmembers(dealt).items():
         seeds = np.random.SeedSequence(int(rng.integers(2**63)))
@@ -191,7 +191,7 @@ def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.
     return ColoredFigures(tuple(_accuracy(learner, fitted, side) for side in sides), told)
 
 
-def _accuracy(learner: IRM, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
+def _accuracy(learner: IRMLearner, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
     return float(np.mean([learner.accuracy(model, *side).value for model, side in zip(fitted, sides, strict=True)]))
 
 
@@ -199,7 +199,7 @@ def _nonmembers(dealt: Dealt) -> dict[str, Records]:
     return dict(zip(LAWS, (_records([dealt.test]), _records(dealt.fresh)), strict=True))
 
 
-def _model(learner: IRM, fitted: InvariantModel) -> Model:
+def _model(learner: IRMLearner, fitted: InvariantModel) -> Model:
     return function_model(
         partial(learner.probabilities, fitted), "classification", fitted.classes, "probabilities", one_thread=True
     )
@@ -215,7 +215,7 @@ def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: 
     return ColoredFigures((), told)
 
 
-def _blind(network: IRM, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
+def _blind(network: IRMLearner, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
     judged = min(len(members), len(others)) // 2 * 2
     sides = [side.take(rng.permutation(len(side))[:judged]) for side in (members, others)]
     X = np.concatenate([side.X for side in sides])

@@ -1,7 +1,7 @@
-"""Checks that the parts of an audit do not contradict each other, and that its verdict follows from its numbers.
+"""Consistency checks of a saved audit: its parts agree, and its verdict follows from its numbers.
 
-The digest of a result finds damage and careless edits. It is no signature: whoever can write the file can compute the digest again. Then these checks
-still find an edit that left the rest as it was, such as another verdict.
+The digest of a result detects damage and accidental edits. It is not a signature: anyone who can write the file can recompute it. These checks then
+still detect an edit of one part only, such as another verdict.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from leakscope.evaluation.results import Audit, Basis, Largest, ReleaseRisk, Ris
 from leakscope.evaluation.verdict import choose_strongest, judge, strongest_by_release
 from leakscope.models.provenance import CODE, code_digest
 
-#: Ends of intervals are found numerically.
+#: Tolerance, because ends of intervals are computed numerically.
 TOLERANCE = 1e-6
 
 
 def contradictions(audit: Audit) -> Iterator[str]:
-    """Yield what can't be in a result that an audit returned. Nothing is known of results that older versions wrote."""
+    """Yield contradictions in an audit; results of older versions are not checked."""
     basis = audit.basis
     if basis is None:
         if audit.claims:
-            yield "it has claims and nothing that they rest on"
+            yield "it has claims without “basis”"
         return
     own = next((entry for entry in audit.by_release if entry.release == audit.strongest.release), None)
     if own is None or audit.largest is None or not audit.risks:
@@ -49,7 +49,7 @@ def contradictions(audit: Audit) -> Iterator[str]:
 
 
 def _unlike_risks(audit: Audit) -> Iterator[str]:
-    """Points of the strongest attacks that are not those of ``risks``, which has other intervals only."""
+    """Yield strongest attacks whose values differ from ``risks``, where only the intervals may differ."""
     entries: list[Risk | ReleaseRisk] = [audit.strongest, *audit.by_release]
     for entry in entries:
         same = [risk for risk in audit.risks if (risk.release, risk.attack) == (entry.release, entry.attack)]
@@ -64,7 +64,7 @@ def _unlike_risks(audit: Audit) -> Iterator[str]:
 
 
 def _reaches(found: Largest, risk: Risk) -> bool:
-    """Whether no interval of an attack ends above the largest figures, whose intervals are wider."""
+    """Whether no interval of an attack exceeds the wider intervals of the largest figures."""
     pairs = [(getattr(found, name), getattr(risk, name)) for name in ("auc", "advantage", "accuracy")]
     pairs += [(found.tpr_at_fpr[rate], estimate) for rate, estimate in risk.tpr_at_fpr.items()]
     if risk.by_group:
@@ -111,7 +111,7 @@ def _same_range(found: Largest, parts: Sequence[Largest]) -> bool:
 
 
 def _unlike_groups(found: Largest, basis: Basis) -> Iterator[str]:
-    """The most exposed group of the basis is that of the largest figures, and is there if it is significantly above chance."""
+    """Yield a problem if the most exposed group of the basis is not that of the largest figures, or is missing."""
     low = 0.0 if found.group_auc is None else found.group_auc.low
     if (low if low > 0.5 else None) != (None if basis.exposed is None else basis.exposed.auc.low):
         yield "the most exposed group of “basis” is not that of “largest”"
@@ -137,18 +137,18 @@ def _unlike_records(audit: Audit) -> Iterator[str]:
     if not ((ordered >= 0) & (ordered <= 1)).all() or (np.diff(ordered) > 0).any():
         yield "the ranks of records.csv do not follow from its scores"
     if first_ranks(*columns) != audit.exposed:
-        yield "“exposed” is not what records.csv says"
+        yield "“exposed” differs from records.csv"
     refuted = audit.verdict.kind == "claim_refuted"
     if any(bound.contradicted != refuted for bound in audit.bounds):
         yield "“bounds” contradict the verdict"
 
 
 def _other_verdict(audit: Audit, basis: Basis) -> Iterator[str]:
-    """The verdict in words is that of the version that wrote the record; its kind must follow in any version."""
+    """Yield a problem if the kind of verdict, or with the same code a claim, does not follow from the numbers."""
     derived = judge(audit.strongest, basis, audit.named)
     if derived.kind != audit.verdict.kind:
         yield "its verdict does not follow from its numbers"
     elif (derived != audit.verdict or audit_claims(audit) != audit.claims) and (
-        audit.fingerprints.get(CODE) == code_digest()  # another version may decide claims by another rule
+        audit.fingerprints.get(CODE) == code_digest()  # another version may use another rule for claims
     ):
         yield "its claims do not follow from its numbers"

@@ -1,14 +1,14 @@
-"""Conditions that fail a release: ``auc.high > 0.6`` is judged on the claims of a saved result, and never on the model.
+"""Conditions that fail a release, such as ``auc.high > 0.6``, evaluated on the claims of a saved result.
 
 A condition compares a figure with a number, or the outcome of a claim with a word:
 
-- ``FIGURE > NUMBER``, where a figure is a number behind a claim, such as ``auc``, ``tpr_at_fpr[0.01]``, ``largest_group.auc``: the largest of all
-  claims that have it; with a subject before it (``labels: auc > 0.6``) of the claims about that release, version, …;
-- ``CODE = yes``, ``CODE != no``, such as ``leak = yes``; of an audit also ``verdict = leaks`` and ``verdict != "not detected"``.
+- ``FIGURE > NUMBER``, where a figure is an estimate of a claim, such as ``auc``, ``tpr_at_fpr[0.01]``, ``largest_group.auc``: the largest of all
+  claims that have it, or with a subject (``labels: auc > 0.6``) of the claims about that release, version, …;
+- ``CODE = yes``, ``CODE != no``, such as ``leak = yes``; for an audit also ``verdict = leaks`` and ``verdict != "not detected"``.
 
-A condition is *failed*, *passed* or *uncertain*. With ``.low``, ``.value`` or ``.high`` it is about that one number. Without, it is about the whole
-interval: failed if all of it meets the condition, passed if none of it does, uncertain if the limit lies inside. Of a number that is only bounded
-from one side, nothing is assumed on the other.
+A condition is *failed*, *passed* or *uncertain*. With ``.low``, ``.value`` or ``.high`` it is about that one number. Otherwise it is about the whole
+interval: failed if all of it meets the condition, passed if none of it does, uncertain if the limit lies inside. A one-sided bound implies nothing
+about the other side.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HOW_TO_MEASURE = {
     "group_gap": "name columns with --groups",
     "largest_group.auc": "name columns with --groups",
 }
-#: A number this close to the limit may look equal to it in an estimate, which shows two decimals or a little more.
+#: Difference from the limit below which an estimate may show the same digits as the limit.
 CLOSE = 0.005
 _FIGURE = re.compile(
     r"(?P<figure>largest_group ?\. ?auc|[a-z_]+) ?(?:\[ ?(?P<rate>[^\]]*?) ?\])? ?(?:\. ?(?P<part>\w+))? ?(?P<sign>>=|<=|>|<) ?(?P<limit>\S+)"
@@ -54,7 +54,7 @@ _OUTCOME = re.compile(r"(?P<code>[a-z_]+) ?(?P<sign>==?|!=) ?(?P<quote>[\"']?)(?
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of one condition.
+    """Result of one condition.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ class Judgement:
     outcome
         ``failed``, ``passed`` or ``uncertain``.
     estimate
-        The number that it was judged by, or None where there is none.
+        The estimate that was compared, or None.
     reason
-        Why it is uncertain, or what else there is to know.
+        Why it is uncertain, or additional information.
     because
-        Why the condition was set, from the policy.
+        Reason for the condition, from the policy.
     """
 
     condition: str
@@ -80,7 +80,7 @@ class Judgement:
         return self.line()
 
     def line(self, note: str = "") -> str:
-        """Give the condition in one line, with the number, the reasons and a note in brackets."""
+        """Return the condition in one line, with the number, the reasons and a note in brackets."""
         found = "" if self.estimate is None else f"it is {write(self.estimate)}"
         told = [name(part, SENTENCE_LENGTH) for part in (found, self.reason, self.because, note) if part]
         return name(self.condition, SENTENCE_LENGTH) + (f" ({'; '.join(told)})" if told else "")
@@ -88,7 +88,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a result has, or will have: figures, codes of claims, and subjects, which are None where they are not known."""
+    """Figures, codes of claims and subjects that a result has or will have; subjects are None if unknown."""
 
     figures: tuple[str, ...]
     codes: tuple[str, ...]
@@ -96,7 +96,7 @@ class Scope:
 
     @classmethod
     def of(cls, result: Result) -> Scope:
-        """Give the scope of a result."""
+        """Return the scope of a result."""
         known = [*(figure for claim in result.claims for figure in claim.estimates), *result.possible_figures]
         subjects = [str(value) for claim in result.claims for value in claim.subject.values()]
         subjects += [item.release for item in result.not_run]
@@ -104,7 +104,7 @@ class Scope:
 
 
 def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) -> Scope:
-    """Give the scope of an audit before it is run."""
+    """Return the scope of an audit before it is run."""
     from leakscope.evaluation.results import Audit
     from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 
@@ -138,37 +138,37 @@ class Condition:
         subject, form, shown = *_split(text), name(text)
         found = _FIGURE.fullmatch(form)
         if found is None:
-            raise InputError(f"can't read the condition “{shown}”: write for example “auc.high > 0.6”")
+            raise InputError(f"cannot read the condition “{shown}”: write for example “auc.high > 0.6”")
         figure, part, rate = found["figure"].replace(" ", ""), found["part"], found["rate"]
         if figure == "verdict":
-            raise InputError(f"the verdict in “{shown}” is no number: write for example “verdict = leaks”")
+            raise InputError(f"the verdict in “{shown}” is not a number: write for example “verdict = leaks”")
         if part not in (None, *PARTS):
             raise InputError(f"unknown part “.{part}” in “{shown}”: use .value, .low or .high")
         if (figure == "tpr_at_fpr") != (rate is not None):
-            raise InputError(f"a false-positive rate in brackets goes with tpr_at_fpr and only there: “{shown}”")
+            raise InputError(f"“{shown}”: use a false-positive rate in brackets with tpr_at_fpr, and only there")
         if subject == "":
-            raise InputError(f"“{shown}”: name a release or version before the colon, or leave the colon out")
+            raise InputError(f"“{shown}”: name a release or version before the colon, or remove the colon")
         if rate is not None:
             figure = f"{figure}[{_number(rate, shown):g}]"
         return cls(" ".join(text.split()), subject, figure, part, found["sign"], _number(found["limit"], shown))
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for two ways of writing one condition."""
+        """Key that is equal for equivalent conditions."""
         return (self.subject, self.figure, self.part, self.sign, self.limit)
 
     def check(self, scope: Scope) -> None:
-        """Refuse a condition that a result of such a scope can have no number for."""
+        """Raise an error if results of this scope have no number for the condition."""
         shown = name(self.text)
         if self.figure not in scope.figures:
             advice = _HOW_TO_MEASURE.get(self.figure, f"use {', '.join(map(name, scope.figures))}")
-            raise InputError(f"“{shown}” asks for a figure that isn't measured: {advice}")
+            raise InputError(f"“{shown}” needs a figure that is not measured: {advice}")
         if self.subject is not None and scope.subjects is not None and self.subject not in scope.subjects:
             known = ", ".join(name(one) for one in scope.subjects)
             raise InputError(f"“{shown}” is about {self.subject!r}, which the result does not have: use {known}")
 
     def judge(self, result: Result) -> Judgement:
-        """Judge the condition by the claims alone."""
+        """Evaluate the condition on the claims."""
         about = [claim for claim in result.claims if self.subject is None or self.subject in claim.subject.values()]
         having = [claim for claim in about if self.figure in claim.estimates]
         if not having:
@@ -179,7 +179,7 @@ class Condition:
         if met[0] != met[1]:
             return Judgement(self.text, "uncertain", estimate, _why_uncertain(estimate))
         if not met[0] and (unknown := _without_number(about, having)):
-            return Judgement(self.text, "uncertain", estimate, f"nothing is known of {unknown}")
+            return Judgement(self.text, "uncertain", estimate, f"no number for {unknown}")
         close = self.part is not None and low == high and abs(high - self.limit) < CLOSE
         reason = f".{self.part} is {high:.6g}" if close else ""
         return Judgement(self.text, "failed" if met[0] else "passed", estimate, reason)
@@ -191,7 +191,7 @@ class Condition:
 
 
 def _without_number(about: Sequence[Claim], having: Sequence[Claim]) -> str:
-    """Something of the same kind that has no number, where there is something: others don't speak for it."""
+    """Return a subject of the same kind without a number, if any: other subjects do not decide for it."""
     codes = {claim.code for claim in having}
     for claim in about:
         if claim.code in codes and claim.subject and not claim.estimates and claim.outcome == "inconclusive":
@@ -203,8 +203,8 @@ def _without_number(about: Sequence[Claim], having: Sequence[Claim]) -> str:
 class OutcomeCondition:
     """The outcome of a claim, or the verdict of an audit, compared with a word.
 
-    An inconclusive claim means that the truth is ``yes`` or ``no``, so that conditions on these are uncertain. Only a condition that demands the safe
-    outcome, such as ``verdict != "not detected"``, is failed then.
+    If a claim is inconclusive, the true outcome may be ``yes`` or ``no``, so that conditions on these are uncertain. Only a condition that requires the
+    safe outcome, such as ``verdict != "not detected"``, fails.
 
     Examples
     --------
@@ -224,7 +224,7 @@ class OutcomeCondition:
         subject, form, shown = *_split(text), name(text)
         found = _OUTCOME.fullmatch(form)
         if found is None:
-            raise InputError(f"can't read the condition “{shown}”: write for example “verdict = leaks” or “leak = yes”")
+            raise InputError(f"cannot read the condition “{shown}”: write for example “verdict = leaks”")
         code, word, sign = found["code"], found["word"].strip(), "!=" if found["sign"] == "!=" else "="
         if code == "verdict":
             if (known := VERDICTS.get(word.replace("_", " "))) is None:
@@ -239,18 +239,18 @@ class OutcomeCondition:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for two ways of writing one condition."""
+        """Key that is equal for equivalent conditions."""
         return (self.subject, self.code, self.sign, self.outcome)
 
     def check(self, scope: Scope) -> None:
-        """Refuse a claim that a result of such a scope does not make."""
+        """Raise an error if results of this scope do not make the claim."""
         if self.code not in scope.codes:
             raise InputError(
-                f"“{name(self.text)}” asks for a claim that the result does not make: use {', '.join(scope.codes)}"
+                f"“{name(self.text)}” needs a claim that the result does not make: use {', '.join(scope.codes)}"
             )
 
     def judge(self, result: Result) -> Judgement:
-        """Judge the condition by the claims alone; of several claims the worst decides."""
+        """Evaluate the condition on the claims; the worst of several claims decides."""
         about = [claim for claim in result.claims if claim.code == self.code]
         if self.subject is not None:
             about = [claim for claim in about if self.subject in claim.subject.values()]
@@ -272,7 +272,7 @@ class OutcomeCondition:
 
 
 def parse_condition(text: str) -> Condition | OutcomeCondition:
-    """Read a condition; one that can't be read is refused in one sentence.
+    """Parse a condition, or raise an error.
 
     Examples
     --------
@@ -280,13 +280,13 @@ def parse_condition(text: str) -> Condition | OutcomeCondition:
     True
     """
     if not isinstance(text, str):
-        raise InputError(f"a condition is a text, such as “auc.high > 0.6”, not {name(repr(text))}")
+        raise InputError(f"a condition must be a text, such as “auc.high > 0.6”, not {name(repr(text))}")
     is_outcome = re.search(r"[<>]", text) is None and re.search(r"[=!]", text) is not None
     return OutcomeCondition.parse(text) if is_outcome else Condition.parse(text)
 
 
 def span(estimate: Estimate, part: str | None) -> tuple[float, float]:
-    """Give where the number that a condition is about can lie.
+    """Return the range of the number that a condition is about.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def span(estimate: Estimate, part: str | None) -> tuple[float, float]:
 
 
 def _split(text: str) -> tuple[str | None, str]:
-    """The subject, if one is named, and the rest: a subject may have colons of its own, what follows it has none."""
+    """Split the subject, if any, from the rest; a subject may contain colons, the rest does not."""
     subject, colon, rest = " ".join(text.split()).rpartition(":")
     return (subject.strip() if colon else None), rest.strip()
 
@@ -317,7 +317,7 @@ def _number(text: str, shown: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"“{shown}” compares with something that is not a number: write for example “auc.high > 0.6”")
+        raise InputError(f"“{shown}” compares with text that is not a number: write for example “auc.high > 0.6”")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files, and checks that a folder is writable."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from leakscope.core.errors import InputError, write_error
 
-#: Files with one row per record, of all studies: for the eyes of their owner.
+#: Files with one row per record, of all studies, which only their owner may read.
 PER_RECORD = ("records.csv",)
 
 
 def write_all(folder: Path, content: dict[str, bytes]) -> None:
-    """Write files into a folder, in this order, each by renaming a finished copy."""
+    """Write files to a folder in this order, each by renaming a complete copy."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _refuse_folders(folder, content)
@@ -27,11 +27,11 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
 
 
 def check_writable(folder: Path, names: tuple[str, ...] = ()) -> None:
-    """Refuse a folder that can't be written to before hours of work are spent on what should go there."""
+    """Raise an error, before a long computation, if the folder is not writable."""
     _refuse_folders(folder, names)
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir():
-        raise InputError(f"can't write to {folder}: {there} is not a folder")
+        raise InputError(f"cannot write to {folder}: {there} is not a folder")
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
@@ -41,7 +41,7 @@ def check_writable(folder: Path, names: tuple[str, ...] = ()) -> None:
 
 def _refuse_folders(folder: Path, names: dict[str, bytes] | tuple[str, ...]) -> None:
     if blocked := [name for name in names if (folder / name).is_dir()]:
-        raise InputError(f"can't write to {folder}: {blocked[0]} is a folder there")
+        raise InputError(f"cannot write to {folder}: it contains a folder named {blocked[0]}")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The gate: a result judged by conditions, for pipelines that must let a release through or stop it."""
+"""The gate: evaluate conditions on a result, to pass or stop a release in a pipeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakscope.record.policy import Choice, Policy, make_policy
 
 @dataclass(frozen=True)
 class GateResult:
-    """What became of every condition, and of the release.
+    """Result of every condition, and of the gate.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class GateResult:
     on_uncertain
         What an uncertain condition counts as: ``fail`` or ``pass``.
     conditions
-        One `Judgement` each. Where the first claim is inconclusive and no condition is about it, one more states that.
+        One `Judgement` per condition. If the first claim is inconclusive and no condition is about it, one more states that.
     """
 
     outcome: Literal["failed", "passed"]
@@ -33,7 +33,7 @@ class GateResult:
     conditions: tuple[Judgement, ...]
 
     def __str__(self) -> str:
-        """Give one line for each condition that failed or is uncertain, and a last one if the release may pass."""
+        """Return one line per condition that failed or is uncertain, and a last one if the gate passed."""
         lines = [self.line(judgement) for judgement in self.conditions if judgement.outcome != "passed"]
         if self.outcome == "passed":
             total, uncertain = len(self.conditions), len(lines)
@@ -42,20 +42,20 @@ class GateResult:
         return "\n".join(lines)
 
     def line(self, judgement: Judgement) -> str:
-        """Give one condition in one line."""
+        """Return one condition in one line."""
         notes = {
-            "fail": "counts as failed: --on-uncertain pass lets it through",
-            "pass": "let through: --on-uncertain is pass",
+            "fail": "counts as failed: use --on-uncertain pass to accept it",
+            "pass": "accepted: --on-uncertain is pass",
         }
         note = notes[self.on_uncertain] if judgement.outcome == "uncertain" else ""
         return f"gate {judgement.outcome}: {judgement.line(note)}"
 
     def fails(self, judgement: Judgement) -> bool:
-        """Tell whether this one alone stops the release."""
+        """Whether this condition stops the release."""
         return judgement.outcome == "failed" or (judgement.outcome == "uncertain" and self.on_uncertain == "fail")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give plain texts, numbers, lists and dicts."""
+        """Return texts, numbers, lists and dicts."""
         return dict(plain(self))
 
 
@@ -69,24 +69,23 @@ def gate(
     trust_pickle: bool = False,
     trust: Sequence[str] = (),
 ) -> GateResult:
-    """Judge a result by conditions: may this model be released?
+    """Evaluate conditions on a result to decide whether a model may be released.
 
     Parameters
     ----------
     result
-        What a study or `load` returned.
+        Result of a study or of `load`.
     fail_if
         Conditions that stop a release, such as ``"auc.high > 0.6"``; see `leakscope.record.conditions`.
     policy
         A TOML file of conditions; see `leakscope.record.policy`.
     on_uncertain
-        ``"fail"`` or ``"pass"``: what a condition counts as that can't be decided. By default what the policy says, and
-        otherwise ``"fail"``.
+        ``"fail"`` or ``"pass"``: what an uncertain condition counts as. By default the value of the policy, otherwise
+        ``"fail"``.
     model
-        The model file that is to be released; another file than the one that was audited is refused (see
-        `provenance.check_model`).
+        The model file to release; it must be the file that was audited (see `provenance.check_model`).
     trust_pickle, trust
-        As in `load_model`, where the audit was made in Python and the file must be loaded to be compared.
+        As in `load_model`, if the audit was run in Python and the file must be loaded for comparison.
 
     Returns
     -------
@@ -110,10 +109,10 @@ def gate(
 
 
 def judge_policy(policy: Policy, result: Result) -> GateResult:
-    """Judge a result by every rule of a policy.
+    """Evaluate every rule of a policy on a result.
 
-    Where the first claim is about the model as a whole, is inconclusive, and no condition is about it, the gate is uncertain: under a distribution
-    shift, no number need be about the model.
+    If the first claim is about the whole model and inconclusive, and no condition is about it, the gate is uncertain: under distribution shift, the
+    numbers may not describe the model.
     """
     check_gated(result)
     judged = [replace(rule.condition.judge(result), because=rule.because) for rule in policy.rules]
@@ -127,7 +126,7 @@ def judge_policy(policy: Policy, result: Result) -> GateResult:
 
 
 def check_gated(result: Result) -> None:
-    """Refuse a result without claims."""
+    """Raise an error for a result without claims."""
     if not result.claims:
         why = "it was written by an older version: run the study again" if result.codes else "its kind makes none"
-        raise InputError(f"the {result.kind} has no claims that a gate could judge: {why}")
+        raise InputError(f"the {result.kind} has no claims to evaluate: {why}")

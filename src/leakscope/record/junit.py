@@ -1,4 +1,4 @@
-"""The gate as JUnit XML, which every CI shows: one test case per condition."""
+"""The result of the gate as JUnit XML for CI systems: one test case per condition."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leakscope.record.files import check_writable, write_all
 from leakscope.record.gate import GateResult
 from leakscope.record.storage import FILES
 
-#: Room for a line of the gate, whose parts are sentences.
+#: Largest length of a line of the gate.
 LONGEST = 6 * SENTENCE_LENGTH
 
 
 def junit_xml(result: GateResult, studied: Result) -> bytes:
-    """A test suite: a failed condition is a failure; an uncertain one a failure, or skipped where it is let through.
+    """Return a test suite: a failed condition is a failure; an uncertain one is a failure, or skipped if accepted.
 
-    Names go through `core.wording.name`, which leaves no character that XML can't hold.
+    Names go through `core.wording.name`, which removes characters that XML does not allow.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def junit_xml(result: GateResult, studied: Result) -> bytes:
 
 
 def check_junit(path: Path) -> None:
-    """Refuse, before any work, a file that can't be written or that is part of a saved result."""
+    """Raise an error, before any work, if the file is not writable or is part of a saved result."""
     if path.is_dir():
-        raise InputError(f"can't write to {path}: it is a folder, and --junit names a file")
+        raise InputError(f"cannot write to {path}: it is a folder; name a file with --junit")
     if path.name in FILES:
         raise InputError(
             f"--junit would overwrite {path.name} of a saved result: choose another name, such as gate.xml"
@@ -57,7 +57,7 @@ def check_junit(path: Path) -> None:
 
 
 def write_junit(path: Path, result: GateResult, studied: Result) -> None:
-    """Write the test suite by renaming a finished copy."""
+    """Write the test suite by renaming a complete copy."""
     write_all(path.parent, {path.name: junit_xml(result, studied)})
 
 

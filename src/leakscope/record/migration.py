@@ -1,7 +1,7 @@
-"""Results that older versions wrote.
+"""Migration of results that older versions wrote.
 
-Versions 1 to 3 of the schema of audits were saved as ``audit.json``. Their verdicts and warnings are sentences, which are kept as caveats; what a later
-version added is empty. An audit of version 1 or 2 has no basis of its verdict, so that it makes no claims and a gate refuses it.
+Versions 1 to 3 of the audit schema were saved as ``audit.json``. Their verdicts and warnings are sentences, which are kept as caveats; fields of later
+versions are empty. An audit of version 1 or 2 has no basis of its verdict, so that it has no claims and the gate refuses it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NUMBERS = ("score", "low", "high", "p_value", "loss")
 
 
 def migrate(kind: type[Result], version: int, document: dict[str, Any]) -> dict[str, Any]:
-    """Bring a document of an older version of ``result.json`` into the form of the newest one."""
+    """Convert a document of an older version of ``result.json`` to the newest one."""
     if version != kind.schema_version:
-        raise InputError(f"schema version {version} of kind {kind.kind!r} can't be read: run the study again")
+        raise InputError(f"schema version {version} of kind {kind.kind!r} cannot be read: run the study again")
     return document
 
 
@@ -45,11 +45,11 @@ def read_old(folder: Path) -> Result:
     try:
         parts = validate(class_of("audit"), _renewed(document, version))
     except InputError as error:
-        raise InputError(f"{path} is not a whole audit: {error}") from None
+        raise InputError(f"{path} is not a complete audit: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{path} is not a whole audit: {type(error).__name__}") from None
+        raise InputError(f"{path} is not a complete audit: {type(error).__name__}") from None
     audit = Audit(**parts, records=read_records(folder, stated))
-    if version == 1 and audit.records is not None:  # which has them in the table only
+    if version == 1 and audit.records is not None:  # version 1 has them in the table only
         audit = replace(audit, exposed=most_exposed(audit.records))
     audit = replace(audit, claims=audit_claims(audit))
     check_consistent(audit, path)
@@ -57,20 +57,20 @@ def read_old(folder: Path) -> Result:
 
 
 def _records(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """Types of the columns of ``records.csv``, which older versions did not state."""
+    """Return the types of the columns of ``records.csv``, which older versions did not store."""
     kind = document.pop("records_id_type", "text")
     try:
         with (folder / "records.csv").open(encoding="utf-8") as file:
             names = [column.strip('"') for column in file.readline().strip().split(",")]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{folder / 'records.csv'} can't be read: the audit needs it") from cause(error)
+        raise InputError(f"{folder / 'records.csv'} cannot be read: restore it") from cause(error)
     types = {"id": kind, "rank": "int64"} | dict.fromkeys(_NUMBERS, "float64")
     return {"sha256": document.pop("records_sha256", ""), "columns": {one: types.get(one, "text") for one in names}}
 
 
 def _renewed(document: dict[str, Any], version: int) -> dict[str, Any]:
     new = {key: value for key, value in document.items() if key != "studies"}
-    if version < NEWEST_OLD:  # an edited record must not get past the checks by naming a version that has none
+    if version < NEWEST_OLD:  # an edited file must not avoid the checks by stating a version without them
         new["basis"] = None
         new["target"] = {key: value for key, value in new["target"].items() if key != "shadow_models"}
     verdict = dict(new["verdict"])

@@ -1,4 +1,4 @@
-"""What a release must not do, as one object: conditions from the command line and from a policy file.
+"""Policies of the gate: conditions from the command line and from a policy file.
 
 A policy file is TOML::
 
@@ -29,8 +29,8 @@ RULE_KEYS = ("condition", "because")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A condition, and why it was set."""
+class PolicyRule:
+    """A condition and its reason."""
 
     condition: Condition | OutcomeCondition
     because: str = ""
@@ -38,13 +38,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules that a release is judged by, and what an uncertain one counts as."""
+    """The rules of a gate, and what an uncertain condition counts as."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     on_uncertain: Choice = "fail"
 
     def check(self, scope: Scope) -> None:
-        """Refuse what an audit of such a scope can have no number for."""
+        """Raise an error for rules without a number in this scope."""
         for rule in self.rules:
             rule.condition.check(scope)
 
@@ -52,7 +52,7 @@ class Policy:
 def make_policy(
     fail_if: str | Sequence[str] = (), policy: str | Path | None = None, on_uncertain: str | None = None
 ) -> Policy:
-    """Conditions and a policy file together; each condition counts once, and ``on_uncertain`` wins over the file.
+    """Combine conditions and a policy file without duplicates; ``on_uncertain`` overrides the file.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def make_policy(
     """
     texts = [fail_if] if isinstance(fail_if, str) else list(fail_if)
     read = Policy(()) if policy is None else read_policy(Path(policy))
-    rules: dict[tuple[object, ...], Rule] = {}
-    for rule in (*(Rule(parse_condition(text)) for text in texts), *read.rules):
+    rules: dict[tuple[object, ...], PolicyRule] = {}
+    for rule in (*(PolicyRule(parse_condition(text)) for text in texts), *read.rules):
         known = rules.setdefault(rule.condition.key, rule)
         if not known.because:
             rules[rule.condition.key] = replace(known, because=rule.because)
@@ -76,33 +76,33 @@ def make_policy(
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a TOML file; what is wrong with it is said in one sentence that names the file and the key."""
+    """Read the policy in a TOML file; an error names the file and the key."""
     try:
         document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(f"the policy {path} can't be read: {error.strerror or error}") from error
+        raise InputError(f"the policy {path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"the policy {path} is not TOML: {name(error, 200)}") from error
     _know(document, KEYS, f"the policy {path}")
     items = document.get("fail_if", [])
     if not isinstance(items, list):
-        raise InputError(f"fail_if in {path} must be a list of conditions, or tables that begin with [[fail_if]]")
+        raise InputError(f"fail_if in {path} must be a list of conditions, or tables that start with [[fail_if]]")
     if not items:
         raise InputError(f"the policy {path} has no condition: add one under fail_if")
     rules = [_rule(item, f"fail_if {number} in {path}") for number, item in enumerate(items, start=1)]
     return Policy(tuple(rules), _choice(document.get("on_uncertain", "fail"), f"on_uncertain in {path}"))
 
 
-def _rule(item: Any, place: str) -> Rule:
+def _rule(item: Any, place: str) -> PolicyRule:
     table = item if isinstance(item, dict) else {"condition": item}
     _know(table, RULE_KEYS, place)
     condition, because = table.get("condition"), table.get("because", "")
     if not isinstance(condition, str):
-        raise InputError(f"{place} needs a condition that is a text, such as “auc.high > 0.6”")
+        raise InputError(f"condition of {place} must be a text, such as “auc.high > 0.6”")
     if not isinstance(because, str):
         raise InputError(f"because of {place} must be a text")
     try:
-        return Rule(parse_condition(condition), because.strip())
+        return PolicyRule(parse_condition(condition), because.strip())
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The field that holds the digest of all others.
 DIGEST = "content_sha256"
-#: Modules that define the kinds of results of this package, imported when a result of that kind is read.
+#: Kind of result to the module that defines it, imported when such a result is read.
 MODULES = {
     "attributes": "leakscope.studies.attributes.result",
     "audit": "leakscope.evaluation.results",
@@ -33,7 +33,7 @@ MODULES = {
 
 
 def class_of(kind: object) -> type[Result]:
-    """Give the class of a kind of result."""
+    """Return the class of a kind of result."""
     if kind in MODULES and kind not in KINDS:
         import_module(MODULES[str(kind)])
     if kind not in KINDS:
@@ -47,7 +47,7 @@ _MODELS: dict[type[Result], type[BaseModel]] = {}
 
 
 def model_of(kind: type[Result]) -> type[BaseModel]:
-    """Give the validator of a kind of result, made from the types of its fields."""
+    """Return the validator of a kind of result, made from the types of its fields."""
     if kind not in _MODELS:
         _MODELS[kind] = _make_model(kind)
     return _MODELS[kind]
@@ -69,7 +69,7 @@ def _make_model(kind: type[Result]) -> type[BaseModel]:
 
 
 def validate(kind: type[Result], document: dict[str, Any]) -> dict[str, Any]:
-    """Check the content of a result and give its fields; the first problem ends in one sentence.
+    """Validate the content of a result and return its fields, or raise an error for the first problem.
 
     Examples
     --------
@@ -92,13 +92,13 @@ def validate(kind: type[Result], document: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Pandas:
-    """Stands for the module in the types of fields, so that a result without records is read without pandas."""
+    """Replaces the module in the types of fields, so that a result without records is read without pandas."""
 
     DataFrame = object
 
 
 def json_schema(kind: type[Result]) -> dict[str, Any]:
-    """Give the JSON schema of ``result.json`` of a kind of result."""
+    """Return the JSON schema of ``result.json`` of a kind of result."""
     schema = model_of(kind).model_json_schema()
     head = {
         "kind": {"const": kind.kind},

@@ -1,8 +1,8 @@
-"""Saving a result and loading it again, equal to the last bit.
+"""Saving and loading of results, equal to the last bit.
 
-A folder holds ``result.json`` (schema: ``docs/schema/<kind>.schema.json``), ``report.html``, ``table.csv`` and, where there are records,
-``records.csv``. A reader that finds ``result.json`` finds a complete result: it is written last, and it holds the digests of ``records.csv`` and of
-its own content. Loading checks both, validates the content by its schema, and checks that the numbers do not contradict each other (`check_consistent`).
+A folder holds ``result.json`` (schema: ``docs/schema/<kind>.schema.json``), ``report.html``, ``table.csv`` and, if there are records,
+``records.csv``. If ``result.json`` exists, the result is complete: it is written last, and it holds the digests of ``records.csv`` and of
+its own content. Loading checks both, validates the content by its schema, and checks that the numbers are consistent (`check_consistent`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILES = ("records.csv", "table.csv", "report.html", FILE)
 
 
 def save(result: Result, folder: Path, page: str) -> None:
-    """Write a result with its page; on failure none of its files is left half-written."""
+    """Write a result with its page; on failure no file is left incomplete."""
     content = {"table.csv": result.to_csv().encode(), "report.html": page.encode()}
     records = None
     if result.records is not None:
@@ -35,13 +35,13 @@ def save(result: Result, folder: Path, page: str) -> None:
 
 
 def _to_json(document: dict[str, Any]) -> bytes:
-    document = json.loads(json.dumps(document, allow_nan=False))  # numbers and keys as a reader finds them
+    document = json.loads(json.dumps(document, allow_nan=False))  # numbers and keys as a reader loads them
     document[DIGEST] = content_digest(document)
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
 
 
 def content_digest(document: dict[str, Any]) -> str:
-    """Give the SHA-256 of a JSON document without its digest, in canonical form: keys sorted, no spaces, ASCII.
+    """Return the SHA-256 of a JSON document without its digest, in canonical form: keys sorted, no spaces, ASCII.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def content_digest(document: dict[str, Any]) -> str:
 
 
 def load(folder: str | Path) -> Result:
-    """Load a result that ``result.save(folder)`` wrote; a newer, broken or edited one ends in one sentence.
+    """Load a result that ``result.save(folder)`` wrote; raise an error if it is newer, damaged or edited.
 
     Examples
     --------
@@ -79,13 +79,13 @@ def load(folder: str | Path) -> Result:
             raise ValueError(f"{missing[0]}: it is missing")
         result = kind(**validate(kind, document), records=frame)
     except ValueError as error:
-        raise InputError(f"{path} is not a whole result: {error}") from None
+        raise InputError(f"{path} is not a complete result: {error}") from None
     check_consistent(result, path)
     return result
 
 
 def check_consistent(result: Result, path: Path) -> None:
-    """Refuse an audit whose numbers contradict each other."""
+    """Raise an error for an audit with inconsistent numbers."""
     from leakscope.evaluation.results import Audit
     from leakscope.record.audit_consistency import contradictions
 
@@ -94,7 +94,7 @@ def check_consistent(result: Result, path: Path) -> None:
     try:
         problem = next(contradictions(result), None)
     except (ArithmeticError, LookupError, ValueError) as error:
-        problem = f"its numbers can't be checked ({type(error).__name__})"
+        problem = f"its numbers cannot be checked ({type(error).__name__})"
     if problem is not None:
         raise InputError(
             f"{path} was edited, or is of another version: {problem}; restore the file, or run the study again"
@@ -102,7 +102,7 @@ def check_consistent(result: Result, path: Path) -> None:
 
 
 def check_version(path: Path, version: object, newest: int) -> None:
-    """Refuse a version that this package can't read."""
+    """Raise an error for a version that this package cannot read."""
     if type(version) is not int or version < 1 or version > 10**6:
         raise InputError(f"{path} is not a result of leakscope: it has no schema_version")
     if version > newest:
@@ -110,11 +110,11 @@ def check_version(path: Path, version: object, newest: int) -> None:
 
 
 def read_json(path: Path, *, digest: bool = True) -> dict[str, Any]:
-    """Read a JSON object without its digest, which must be that of its content."""
+    """Read a JSON object, check its digest, and return it without the digest."""
     try:
         document = json.loads(path.read_bytes(), parse_constant=_not_a_number, object_pairs_hook=_without_repeats)
     except (ValueError, OSError, RecursionError) as error:
-        raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from cause(error)
+        raise InputError(f"{path} is damaged: it cannot be read as JSON ({error})") from cause(error)
     if not isinstance(document, dict):
         raise InputError(f"{path} is not a result of leakscope")
     if digest and document.get(DIGEST) != content_digest(document):
@@ -128,28 +128,26 @@ def _not_a_number(text: str) -> float:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that occurs twice in an object: another reader may take the value that this one drops."""
+    """Raise an error for a name that occurs twice in an object, because readers may disagree on its value."""
     if len(found := dict(pairs)) != len(pairs):
         raise ValueError("a name occurs twice in an object")
     return found
 
 
 def read_records(folder: Path, stated: Any) -> Any:
-    """Give ``records.csv`` as a `SavedTable`; it must be the one that the result was saved with."""
+    """Return ``records.csv`` as a `SavedTable`, or raise an error if it is not the file saved with the result."""
     if stated is None:
         return None
     path = folder / "records.csv"
     try:
         table = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} can't be read: the result needs it") from cause(error)
+        raise InputError(f"{path} cannot be read: restore it, because the result needs it") from cause(error)
     try:
         if hashlib.sha256(table).hexdigest() != stated["sha256"]:
-            raise InputError(
-                f"{path} is not the one that the result was saved with: restore both or run the study again"
-            )
+            raise InputError(f"{path} is not the file saved with the result: restore both, or run the study again")
         return SavedTable(table, {str(name): str(kind) for name, kind in stated["columns"].items()})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} can't be read ({describe(error)})") from cause(error)
+        raise InputError(f"{path} cannot be read ({describe(error)})") from cause(error)

@@ -1,4 +1,4 @@
-"""Tables as CSV files in which no text can act as a formula of a spreadsheet."""
+"""Tables as CSV files, escaped so that a spreadsheet does not interpret texts as formulas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
+#: First characters of spreadsheet formulas; the apostrophe is escaped too, so that reading can reverse it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 #: Types of columns besides whole numbers.
 TEXT, FLOAT = "text", "float64"
 
 
 def frame_to_csv(frame: pd.DataFrame) -> str:
-    """Write a table as CSV; a text that a spreadsheet could take for a formula gets an apostrophe before it."""
+    """Write a table as CSV; a text that a spreadsheet could interpret as a formula gets a leading apostrophe."""
     texts = [name for name in frame.columns if frame[name].dtype.kind not in "iufb"]
     shown = frame.assign(**{name: frame[name].map(_inert) for name in texts})
     return str(shown.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC))
@@ -33,7 +33,7 @@ def _inert(value: Any) -> Any:
 
 
 def column_types(frame: pd.DataFrame) -> dict[str, str]:
-    """Give the type of each column, by which `frame_from_csv` reads it back: an integer type, ``float64`` or ``text``."""
+    """Return the type of each column for `frame_from_csv`: an integer type, ``float64`` or ``text``."""
     return {
         str(name): str(kind) if (kind := frame[name].dtype).kind in "iu" else FLOAT if kind.kind == "f" else TEXT
         for name in frame.columns
@@ -61,11 +61,11 @@ class SavedTable:
             raise ValueError("it has other columns")
 
     def frame(self) -> pd.DataFrame:
-        """Give all of it."""
+        """Return the whole table."""
         return frame_from_csv(self.table, self.types)
 
     def columns(self, *names: str) -> list[list[Any]]:
-        """Give some columns, every number with all its bits."""
+        """Return some columns, with every bit of each number."""
         for name in names:
             if name not in self._known:
                 at = list(self.types).index(name)
@@ -78,7 +78,7 @@ class SavedTable:
 
     @cached_property
     def _cells(self) -> list[str]:
-        """All cells, row by row. A list per row would be slow: Python's garbage collector looks at each of them again and again."""
+        """Return all cells, row by row; a list per row would be slow, because the garbage collector visits each."""
         cells = list(chain.from_iterable(self._rows()))[len(self.types) :]
         if len(cells) % len(self.types):
             raise ValueError("its rows have unequal lengths")
@@ -116,7 +116,7 @@ def frame_from_csv(table: bytes, types: dict[str, str]) -> pd.DataFrame:
     if list(read.columns) != list(types):
         raise ValueError("it has other columns")
     for name, kind in types.items():
-        if kind == FLOAT:  # every bit, as pandas does not promise
+        if kind == FLOAT:  # every bit, which pandas does not guarantee
             read[name] = np.array([text or "nan" for text in read[name]], dtype=np.float64)
         elif kind != TEXT:
             read[name] = read[name].astype(np.dtype(kind))

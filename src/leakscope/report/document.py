@@ -1,8 +1,8 @@
-"""A report as data: a title, a question, an answer, and blocks of text, figures, tables, charts and lists.
+"""The `Document`: a report as data, with title, question, answer, and blocks of text, figures, tables, charts and lists.
 
 `leakscope.report.documents` makes documents from results and is the only place with prose. The renderers (`text`, `terminal`, `markdown`, `html`)
-know documents and no study. A number in a document is a `Value`, which holds an `Estimate` of the result, or an `int`, which is a count: so that
-every surface writes it in the same way.
+depend on documents, not on studies. A number in a document is a `Value`, which holds an `Estimate` of the result, or an `int`, which is a count, so
+that every renderer writes it in the same way.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.wording import Style, count, write
 from leakscope.report.charts.model import Chart
 
-#: What an outcome means for the people in the data: it decides colours, never words.
+#: What an outcome means for the persons in the data; it determines colours only.
 Tone = Literal["risk", "safe", "unknown", "plain"]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A number with its interval, and how it is written."""
+    """A number with its interval and its format."""
 
     estimate: Estimate
     style: Style = "number"
@@ -35,7 +35,7 @@ Cell = str | int | Value | None
 
 
 def cell_text(cell: Cell) -> str:
-    """Give the text of a cell; an empty one is a dash.
+    """Return the text of a cell; an empty one is a dash.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Item:
 class Items:
     """A list. On the terminal it has at most ``most`` entries.
 
-    ``style`` is for the page: ``steps`` are numbered and stand next to each other, ``warnings`` have a coloured ground, ``terms`` are titles with their
+    ``style`` applies to the page: ``steps`` are numbered and side by side, ``warnings`` have a coloured background, ``terms`` are titles with their
     texts.
     """
 
@@ -129,7 +129,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks under a heading: a section of the page, or, where it is not ``open``, one that the reader unfolds."""
+    """Blocks under a heading: a section of the page, collapsed unless ``open``."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -204,7 +204,7 @@ class Document:
 
 
 def walk(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Yield all blocks, those inside of others too."""
+    """Yield all blocks, including nested ones."""
     for block in blocks:
         yield block
         if isinstance(block, Details):

@@ -1,4 +1,4 @@
-"""What the axes of a chart hold: their ends, the values that are labelled, and the places of categories. Both drawers use it."""
+"""Axes of a chart for both drawers: ranges, ticks, and positions of categories."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from leakscope.core.wording import number
 from leakscope.report.charts.model import Axis, Chart, Mark
 
 Triple = tuple[float, float, float]  # a value and the ends of its interval
-#: A line of few places has a tick at each of them.
+#: Largest number of positions of a line that get a tick each.
 MOST_PLACES = 7
-#: Ends of intervals that are farther from the values than this are drawn as arrows at the edge.
+#: Distance from the values beyond which ends of intervals are drawn as arrows at the edge.
 FARTHEST, FARTHEST_FACTOR = 3.0, 30.0
-#: Room before a group of categories, in rows: for its heading on the upright axis, and between groups on the other one.
+#: Space before a group of categories, in rows: for its heading on the vertical axis, and between groups on the other one.
 HEADING, GAP = 1.25, 0.5
 #: Steps of a curve on logarithmic axes.
 STEPS = 141
-#: Logarithmic axes of at most so many decades have fine lines at 2, 3, …, 9.
+#: Largest number of decades of a logarithmic axis with minor lines at 2, 3, …, 9.
 FINE_DECADES = 5
 
 
 @dataclass(frozen=True)
 class Span:
-    """An axis with its ends and ticks; ``slots`` are the middles of categories and ``headings`` the places of their groups."""
+    """An axis with its range and ticks; ``slots`` are the centres of categories and ``headings`` the positions of their groups."""
 
     axis: Axis
     log: bool
@@ -39,7 +39,7 @@ class Span:
     headings: tuple[tuple[float, str], ...] = ()
 
     def at(self, value: float) -> float:
-        """Where a value stands: 0 is the low end and 1 the high one. Values beyond an end stand at the end."""
+        """Return the position of a value: 0 at the low end, 1 at the high end; values beyond an end are clipped."""
         inside = self.clamp(self.slots[round(value)] if self.slots else value)
         if self.log:
             return math.log(inside / self.low) / math.log(self.high / self.low)
@@ -59,7 +59,7 @@ class Span:
         return f"{number(100 * tick)} %" if self.axis.percent else number(tick)
 
     def fine(self) -> list[float]:
-        """Values of fine lines between the ticks of a logarithmic axis."""
+        """Return the values of minor lines between the ticks of a logarithmic axis."""
         if not self.log or not 1 <= math.log10(self.high / self.low) <= FINE_DECADES:
             return []
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
@@ -67,7 +67,7 @@ class Span:
 
 
 def spans(chart: Chart) -> tuple[Span, Span]:
-    """Give both axes of a chart, with ends that hold its values."""
+    """Return both axes of a chart, with ends that hold its values."""
     x: list[Triple] = []
     y: list[Triple] = []
     for series in chart.series:
@@ -88,7 +88,7 @@ def spans(chart: Chart) -> tuple[Span, Span]:
 
 
 def span(axis: Axis, held: Sequence[Triple], places: Sequence[float] = ()) -> Span:
-    """Give an axis with ends that hold some values; ``places`` become its ticks, if there are any.
+    """Return an axis with ends that hold some values; ``places`` become its ticks, if there are any.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def span(axis: Axis, held: Sequence[Triple], places: Sequence[float] = ()) -> Sp
 
 
 def triples(place: float | Estimate | None) -> Iterator[Triple]:
-    """Give the value of a place with the ends of its interval; nothing where there is no value."""
+    """Return the value of a place with the ends of its interval; nothing where there is no value."""
     if isinstance(place, Estimate):
         if not math.isnan(place.value):
             yield float(place.value), float(place.low), float(place.high)
@@ -118,7 +118,7 @@ def triples(place: float | Estimate | None) -> Iterator[Triple]:
 
 
 def round_numbers(low: float, high: float, about: int = 4) -> list[float]:
-    """Give round numbers between two ends.
+    """Return round numbers between two ends.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _few_places(marks: Sequence[Mark]) -> list[float]:
 
 
 def _categories(axis: Axis, *, upright: bool) -> Span:
-    """Categories at the distance of one row; the heading of a group stands above it, or below its middle."""
+    """Place categories one row apart; the heading of a group is above it, or below its centre."""
     groups = axis.groups or ("",) * len(axis.categories)
     place, slots = 0.0, list[float]()
     headings: list[tuple[float, str]] = []
@@ -182,7 +182,7 @@ def _log_ends(held: Sequence[Triple]) -> tuple[float, float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Give powers of ten if there are three or more, otherwise as many round numbers as there is room for."""
+    """Return powers of ten if there are three or more, otherwise as many round numbers as there is room for."""
     first, last = math.log10(low), math.log10(high)
     decades = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
     if len(decades) >= 3:
@@ -195,17 +195,17 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def edges(marks: Sequence[Mark], end: float | None) -> list[tuple[float, float]]:
-    """Give the two ends of each bin of a histogram."""
+    """Return the two ends of each bin of a histogram."""
     starts = [value for mark in marks for value, _, _ in triples(mark.x)]
     last = end if end is not None else 2 * starts[-1] - starts[-2] if len(starts) > 1 else starts[-1] + 1
     return list(pairwise([*starts, last]))
 
 
 def curve(marks: Sequence[Mark], across: Span, up: Span) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Give the places of a curve, its values, and the ends of their intervals.
+    """Return the places of a curve, its values, and the ends of their intervals.
 
-    What is straight on linear axes bends on logarithmic ones, where the curve has many small steps. Of several values at one place the last one
-    counts.
+    A line that is straight on linear axes is curved on logarithmic ones, so it is drawn in many small steps. Of several values at one position the last
+    is used.
     """
     found = [(x[0], y) for mark in marks for x in triples(mark.x) for y in triples(mark.y)]
     places = [place for place, _ in found]
@@ -220,7 +220,7 @@ def curve(marks: Sequence[Mark], across: Span, up: Span) -> tuple[list[float], l
 
 
 def filled_dots(chart: Chart) -> tuple[int, int]:
-    """Give how many of a hundred dots are filled, and up to which one they are pale: the ends of the interval, rounded outwards."""
+    """Return how many of a hundred dots are filled, and up to which one they are pale: the ends of the interval, rounded outwards."""
     rows = (row for series in chart.series for mark in series.marks for row in triples(mark.y))
     _, low, high = next(rows, (0.0, 0.0, 0.0))
     return math.floor(low + 1e-9), math.ceil(high - 1e-9)

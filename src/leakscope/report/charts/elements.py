@@ -1,6 +1,6 @@
 """SVG elements with escaped text.
 
-An element has a ``kind``, its CSS classes, and no colour of its own: the style of the page decides.
+An element has a ``kind``, its CSS classes, and no colour: the style sheet of the page sets colours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Point = tuple[float, float]
 
 
 def picture(parts: Iterable[Markup], size: Point, title: str, description: str, kind: str = "chart") -> Markup:
-    """Give a whole picture, with a title and a description for screen readers."""
+    """Return a whole picture, with a title and a description for screen readers."""
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
         "<title>{}</title><desc>{}</desc>{}</svg>"
@@ -21,12 +21,12 @@ def picture(parts: Iterable[Markup], size: Point, title: str, description: str, 
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Put elements one after the other."""
+    """Concatenate elements."""
     return Markup("").join(parts)
 
 
 def group(parts: Iterable[Markup], kind: str, title: str = "") -> Markup:
-    """Put elements into a group; its title is seen by those who point at it."""
+    """Group elements; the title is their tooltip."""
     return Markup('<g class="{}">{}{}</g>').format(kind, _title(title), joined(parts))
 
 
@@ -50,13 +50,13 @@ def circle(middle: Point, radius: float) -> Markup:
 
 
 def path(points: Sequence[Point], kind: str, title: str = "") -> Markup:
-    """Draw straight lines from point to point."""
+    """Draw a polyline."""
     places = "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in points)
     return Markup('<path d="{}" class="{}">{}</path>').format(places, kind, _title(title))
 
 
 def text(place: Point, words: str, kind: str, *, turned: int = 0) -> Markup:
-    """Write a text that starts at a place, or ends there, or has it as its middle: the class decides."""
+    """Draw a text; the class determines whether it starts, ends or is centred at the position."""
     x, y = _short(place[0]), _short(place[1])
     if turned:
         shape = Markup('<text transform="translate({} {}) rotate({})" class="{}">{}</text>')

@@ -1,4 +1,4 @@
-"""Charts by matplotlib, for ``result.plot()``: the same axes, colours, legends and labels as on the page."""
+"""Matplotlib drawer of charts for ``result.plot()``, with the axes, colours, legends and labels of the page."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def draw_chart_of(result: Result, chart: str | int = 0) -> Figure:
 
 
 def draw(chart: Chart) -> Figure:
-    """Give a chart as a figure of matplotlib."""
+    """Return a chart as a figure of matplotlib."""
     try:
-        import matplotlib.pyplot  # noqa: F401  # by this import a notebook learns to show figures
+        import matplotlib.pyplot  # noqa: F401  # registers the display of figures in notebooks
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("plot()", "plot") from None
@@ -87,7 +87,7 @@ def draw(chart: Chart) -> Figure:
 
 
 def _plain(text: str) -> str:
-    r"""A text in which no dollar sign starts a formula."""
+    r"""Escape dollar signs, which would start a formula."""
     return text.replace("$", r"\$")
 
 
@@ -141,7 +141,7 @@ def _rules(plot: Axes, chart: Chart, across: Span, up: Span) -> None:
 
 
 def _shifts(chart: Chart, across: Span, up: Span) -> list[float]:
-    """Move bars, boxes and points on a category next to each other."""
+    """Return offsets that place bars, boxes and points of a category side by side."""
     moved = [at for at, series in enumerate(chart.series) if series.form in SIDE_BY_SIDE]
     held = [mark.y if up.slots else mark.x for at in moved for mark in chart.series[at].marks]
     if not (across.slots or up.slots) or len(held) == len(set(held)):
@@ -177,11 +177,11 @@ class _Drawing:
             self.marks(series)
 
     def place(self, span: Span, value: float) -> float:
-        """Give the place of a value, which for a category is the middle of its room."""
+        """Return the place of a value, which for a category is the middle of its room."""
         return span.slots[round(value)] if span.slots else value
 
     def middle(self, mark: Mark) -> tuple[float, float] | None:
-        """Give the place of a mark, or None."""
+        """Return the place of a mark, or None."""
         x, y = next(triples(mark.x), None), next(triples(mark.y), None)
         if x is None or y is None:
             return None
@@ -277,7 +277,7 @@ def _marker(mark: Mark) -> str:
 
 
 def _error(place: float | Estimate | None, span: Span) -> list[list[float]] | None:
-    """Give the distances to the ends of an interval, as far as the axis reaches."""
+    """Return the distances to the ends of an interval, as far as the axis reaches."""
     if not isinstance(place, Estimate) or place.kind != "estimate" or span.slots:
         return None
     return [[max(0.0, place.value - span.clamp(place.low))], [max(0.0, span.clamp(place.high) - place.value)]]
@@ -339,7 +339,7 @@ def _legend(plot: Axes, chart: Chart) -> None:
 
 
 def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
-    """Write names next to points, where there is room; the distance is in points, so that it stays when the figure is enlarged."""
+    """Draw names next to points if there is space; the distance is in points, so that it does not change with the figure size."""
     from matplotlib.patheffects import withStroke
 
     marks = [
@@ -365,7 +365,7 @@ def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
 
 
 def _people(plot: Axes, chart: Chart) -> None:
-    """Draw a hundred dots: filled up to the low end of an estimate, pale up to its high end."""
+    """Draw a hundred dots: filled up to the low end of an interval, pale up to its high end."""
     low, high = filled_dots(chart)
     shares = [1.0 if at < low else 0.35 if at < high else 0.0 for at in range(100)]
     faces = [(PALETTE["strong"], share) for share in shares]

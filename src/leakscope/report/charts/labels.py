@@ -1,4 +1,4 @@
-"""Names next to points, where they touch no other name and no point."""
+"""Placement of names next to points without overlap."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-#: Size of letters on a phone, where they are largest, in a wide font.
+#: Font size on a phone, where it is largest, for a wide font.
 EM = 15.5
 HIGH = 15.0
 LONGEST = 30
-#: Of names from their points; the first is next to it.
+#: Distances of names from their points, the nearest first.
 DISTANCES = (0.0, 14.0, 28.0, 42.0, 60.0)
-#: Half of the room that a point takes.
+#: Half of the size of a point.
 POINT = 6.0
 _WIDTHS = {
     letter: width
@@ -24,8 +24,8 @@ _WIDTHS = {
 }  # fmt: skip
 
 
-class Placed(NamedTuple):
-    """A name with the box that it fills; ``at`` is the position of its point. A far one has a line to its point, which ends at ``line``."""
+class PlacedLabel(NamedTuple):
+    """A name with its box; ``at`` is the index of its point. A distant name has a line to its point, which ends at ``line``."""
 
     words: str
     box: Box
@@ -35,12 +35,12 @@ class Placed(NamedTuple):
 
     @property
     def start(self) -> tuple[float, float]:
-        """Where its base line starts."""
+        """Start of its base line."""
         return self.box[0], self.box[3] - 4
 
 
 def width_of(text: str, em: float = EM) -> float:
-    """Estimate the width of a text, by the letters of common sans-serif fonts."""
+    """Estimate the width of a text in common sans-serif fonts."""
     return em * sum(_letter(letter) for letter in text)
 
 
@@ -83,20 +83,20 @@ def place_labels(
     avoided: Sequence[Box] = (),
     *,
     width: Callable[[str], float] = width_of,
-) -> list[Placed]:
-    """Place names next to their points, those of ``first`` before the others; one that has no room is left out.
+) -> list[PlacedLabel]:
+    """Place names next to their points, those of ``first`` before the others; omit names without space.
 
     Parameters
     ----------
     points
-        Names with the places of their points.
+        Names with the positions of their points.
     frame
-        What names may not leave.
+        Box that contains all names.
     avoided
-        Boxes that names touch only where there is no other room, such as intervals.
+        Boxes that names overlap only if there is no other space, such as intervals.
     """
     taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for _, x, y in points]
-    placed: list[Placed] = []
+    placed: list[PlacedLabel] = []
     for at, (name, x, y) in sorted(enumerate(points), key=lambda point: point[1][0] not in first):
         words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
         free = [place for place in _places(x, y, width(words)) if words and _free(place[0], frame, taken)]
@@ -105,8 +105,8 @@ def place_labels(
         )
         if found is not None:
             box, line = found
-            taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # so that two names never read as one
-            placed.append(Placed(words, box, name in first, at, line))
+            taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # space between two names
+            placed.append(PlacedLabel(words, box, name in first, at, line))
     return placed
 
 
@@ -117,7 +117,7 @@ def _free(box: Box, frame: Box, taken: Sequence[Box]) -> bool:
 
 
 def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float, float] | None]]:
-    """Yield places of a text around a point, the nearest first, and the end of the line to a far one."""
+    """Yield boxes of a text around a point, the nearest first, and the end of the line to a distant one."""
     for away in DISTANCES:
         for right, down in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
             reach = (POINT + 2 + away) * (1 if 0 in (right, down) else 0.75)

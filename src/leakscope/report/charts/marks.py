@@ -1,4 +1,4 @@
-"""The series of a chart as SVG: points with intervals, lines, bands, bars, boxes and histograms."""
+"""SVG of the series of a chart: points with intervals, lines, bands, bars, boxes and histograms."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ WIDEST_BAR = 34.0
 
 
 class Frame(NamedTuple):
-    """The axes of a chart and the box that its values stand in."""
+    """The axes of a chart and the box of the plot."""
 
     across: Span
     up: Span
     box: Box
 
     def x(self, value: float) -> float:
-        """Give the place of a value on the page."""
+        """Return the place of a value on the page."""
         return self.box[0] + self.across.at(value) * (self.box[2] - self.box[0])
 
     def y(self, value: float) -> float:
-        """Give the height of a value on the page; categories are read from the top."""
+        """Return the height of a value on the page; categories are read from the top."""
         top, bottom = self.box[1], self.box[3]
         share = self.up.at(value)
         return top + share * (bottom - top) if self.up.slots else bottom - share * (bottom - top)
 
     @property
     def slot(self) -> float:
-        """Room of one category, or a lot where there are none."""
+        """Width of one category, or a large number without categories."""
         if self.up.slots:
             return (self.box[3] - self.box[1]) / (self.up.high - self.up.low)
         if self.across.slots:
@@ -49,7 +49,7 @@ class Frame(NamedTuple):
 
 
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
-    """Draw all series, histograms' tooltips last, so that they are above everything."""
+    """Draw all series, tooltips of histograms last, so that they are on top."""
     width, shifts = _places(chart, frame)
     parts = []
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
@@ -68,7 +68,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
 
 
 def _moved(chart: Chart, frame: Frame) -> list[int]:
-    """Series that are moved apart where they have marks at one place: lines, or what stands on categories next to each other."""
+    """Return the series that are moved apart if they share a position: lines, or series on categories."""
     if math.isinf(frame.slot):
         forms = {"line"} if all(series.form != "points" for series in chart.series) and _has_intervals(chart) else set()
     else:
@@ -85,7 +85,7 @@ def _has_intervals(chart: Chart) -> bool:
 
 
 def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
-    """Give the width of a bar or a box, and how far each series is moved from its place."""
+    """Return the width of a bar or a box, and how far each series is moved from its place."""
     moved = _moved(chart, frame)
     width = min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(moved)) - 2)
     apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else width + 2
@@ -94,7 +94,7 @@ def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
 
 
 def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
-    """Where a mark stands; None if nothing was measured there."""
+    """Return the position of a mark; None if nothing was measured."""
     x, y = next(triples(mark.x), None), next(triples(mark.y), None)
     return None if x is None or y is None else (frame.x(x[0]), frame.y(y[0]))
 
@@ -140,7 +140,7 @@ def _marks(chart: Chart, series: Series, frame: Frame, shift: float, width: floa
 
 
 def _row(place: tuple[float, float], frame: Frame) -> list[Markup]:
-    """The row of a category, which a reader can point at."""
+    """Draw the row of a category, which shows its tooltip."""
     if not frame.up.slots:
         return []
     half = 0.5 * frame.slot
@@ -148,7 +148,7 @@ def _row(place: tuple[float, float], frame: Frame) -> list[Markup]:
 
 
 def _shape(mark: Mark, place: tuple[float, float], frame: Frame, highlighted: bool) -> Markup:
-    """A circle, a diamond if it is highlighted, a triangle if only a bound is known, nothing outside of the axes."""
+    """Draw a circle, a diamond if highlighted, a triangle for a bound, and nothing outside of the axes."""
     x, y = place
     if not all(
         axis.holds(value) for axis, at in ((frame.across, mark.x), (frame.up, mark.y)) for value, *_ in triples(at)
@@ -166,7 +166,7 @@ def _shape(mark: Mark, place: tuple[float, float], frame: Frame, highlighted: bo
 def _triangle(
     place: tuple[float, float], along: tuple[float, float], base: float = 5.0, high: float = 8.0
 ) -> list[tuple[float, float]]:
-    """A triangle with its base at a place, that points along a direction."""
+    """Draw a triangle with its base at a position that points in a direction."""
     (x, y), (right, down) = place, along
     tip = (x + high * right, y + high * down)
     corners = [(x - base * down, y - base * right), (x + base * down, y + base * right)]
@@ -183,7 +183,7 @@ def _intervals(mark: Mark, place: tuple[float, float], frame: Frame) -> list[Mar
 
 
 def _whisker(estimate: Estimate, axis: Span, ends: Sequence[tuple[float, float]]) -> list[Markup]:
-    """An interval; an end that is outside of the axis is an arrow."""
+    """Draw an interval; an end outside of the axis is an arrow."""
     if estimate.low == estimate.high:
         return []
     (x1, y1), (x2, y2) = ends
@@ -201,7 +201,7 @@ def _whisker(estimate: Estimate, axis: Span, ends: Sequence[tuple[float, float]]
 
 
 def _missing(mark: Mark, frame: Frame, away: tuple[float, float], said: str) -> list[Markup]:
-    """A cross at the edge, where the other axis says where it would be."""
+    """Draw a cross at the edge, at the position on the other axis."""
     left, _, _, bottom = frame.box
     if (x := next(triples(mark.x), None)) is not None:
         place = (frame.x(x[0]) + away[0], bottom - 9)
@@ -247,7 +247,7 @@ def _box(mark: Mark, frame: Frame, shift: float, width: float) -> list[Markup]:
 
 
 def _curve(series: Series, frame: Frame) -> list[Markup]:
-    """A line without marks, with a band where it has intervals."""
+    """Draw a line without marks, with a band for intervals."""
     places, middle, low, high = curve(series.marks, frame.across, frame.up)
     if not places:
         return []
@@ -277,7 +277,7 @@ def _histogram(series: Series, frame: Frame) -> Markup:
 
 
 def _bins(chart: Chart, frame: Frame) -> Iterator[Markup]:
-    """Tooltips of histograms: one for each bin, with the values of all series that have the same bins."""
+    """Yield tooltips of histograms: one per bin, with the values of all series that have the same bins."""
     held = [series for series in chart.series if series.form in ("steps", "area") and series.marks]
     top, bottom = frame.box[1], frame.box[3]
     for bins in dict.fromkeys(tuple(edges(series.marks, series.end)) for series in held):

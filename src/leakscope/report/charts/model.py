@@ -1,6 +1,6 @@
-"""A chart as data: axes, series of marks with intervals, and reference lines.
+"""The `Chart` as data: axes, series of marks with intervals, and reference lines.
 
-Drawers (`svg`, `figures`) know charts and no study. A mark says its value in words when a reader points at it.
+Drawers (`svg`, `figures`) depend on charts, not on studies. The tooltip of a mark states its value.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal
 
 from leakscope.core.estimate import Estimate
 
-#: How a series is drawn: ``line`` joins its marks, ``points`` does not, ``curve`` is a line without marks, with a band where it has intervals;
-#: ``bars`` and ``boxes`` (quartiles) stand on an axis of categories; ``steps`` is the outline of a histogram and ``area`` a filled one;
+#: How a series is drawn: ``line`` joins its marks, ``points`` does not, ``curve`` is a line without marks, with a band for intervals;
+#: ``bars`` and ``boxes`` (quartiles) need an axis of categories; ``steps`` is the outline of a histogram and ``area`` a filled one;
 #: ``people`` are a hundred dots, of which the first ``y`` are filled.
 Form = Literal["line", "points", "curve", "bars", "boxes", "steps", "area", "people"]
 Tone = Literal["plain", "strong", "muted"]
@@ -24,17 +24,17 @@ class Axis:
     Parameters
     ----------
     label
-        What it shows, with the unit.
+        The quantity and its unit.
     scale
         ``linear``, ``log`` or ``category``; a logarithmic axis with a value that is not positive is drawn linear.
     percent
         Whether numbers are shares, written in percent.
     low, high
-        The ends, where the values do not decide them.
+        The ends; by default they follow from the values.
     from_zero
-        Whether a linear axis holds zero.
+        Whether a linear axis includes zero.
     categories
-        The names of the places 0, 1, 2, … of an axis of categories; ``groups`` names the heading that each place stands under, if there are any.
+        The names of the positions 0, 1, 2, … of an axis of categories; ``groups`` holds the heading of each position, if any.
     """
 
     label: str
@@ -49,16 +49,16 @@ class Axis:
 
 @dataclass(frozen=True)
 class Mark:
-    """One value: its place on both axes, each a number or an estimate with an interval.
+    """One value: its position on both axes, each a number or an estimate with an interval.
 
     Parameters
     ----------
     x, y
-        A place; None where nothing could be measured there, which is drawn as a cross at the edge.
+        A position; None if nothing could be measured, which is drawn as a cross at the edge.
     label
-        Its name, written next to it where there is room.
+        Its name, drawn next to it if there is space.
     said
-        What a reader sees who points at it; by default the name and the numbers. In a histogram the ends of the bin stand before it.
+        Its tooltip; by default the name and the numbers. In a histogram the ends of the bin come first.
     box
         Five rising numbers of a box: ends of the whiskers, quartiles and median.
     """
@@ -101,7 +101,7 @@ class Chart:
     Parameters
     ----------
     highlighted
-        Labels of marks that stand out, such as Pareto-optimal ones: drawn as diamonds, joined by a dashed line named ``highlight``.
+        Labels of highlighted marks, such as Pareto-optimal ones: drawn as diamonds, joined by a dashed line named ``highlight``.
     """
 
     title: str

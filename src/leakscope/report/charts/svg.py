@@ -1,7 +1,7 @@
-"""Charts as inline SVG.
+"""SVG drawer of charts for pages.
 
-Colours are CSS classes, so that the page's style decides them in light, dark and print. Every chart has a title and a description for screen
-readers, and its marks say their values when a reader points at them.
+Colours are CSS classes, so that the page's style sets them in light, dark and print. Every chart has a title and a description for screen
+readers, and its marks have tooltips with their values.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from markupsafe import Markup
 from leakscope.report.charts import elements as svg
 from leakscope.report.charts.axes import Span, filled_dots, spans
 from leakscope.report.charts.labels import Box, cut, place_labels, width_of
-from leakscope.report.charts.legend import Entry, entries
+from leakscope.report.charts.legend import LegendEntry, entries
 from leakscope.report.charts.marks import Frame, cross, draw_series, intervals_of, middle_of
 from leakscope.report.charts.model import Chart
 
 WIDTH, PLOT = 440.0, 280.0
-#: Of a chart with more names next to points than `MANY`.
+#: Size of a chart with more names next to points than `MANY`.
 WIDE, WIDE_PLOT, MANY = 760.0, 420.0, 10
 EDGE = 22.0
 ROW = 26.0
-#: The most room for the names of categories on the left.
+#: Largest width of the names of categories on the left.
 NAMES = 190.0
-#: The size of letters on a phone, the largest that a page uses: names on the left have room for it.
+#: Font size on a phone, the largest of a page, for which names on the left have space.
 LETTERS = 14.0
 
 
 def draw(chart: Chart) -> Markup:
-    """Give a chart as SVG.
+    """Return a chart as SVG.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def draw(chart: Chart) -> Markup:
     parts = [
         *legend,
         *_lines(frame),
-        *_beside(chart, frame),
+        *_left_axis(chart, frame),
         *below,
         *_rules(chart, frame),
         *_front(chart, frame),
@@ -67,7 +67,7 @@ def draw(chart: Chart) -> Markup:
 
 
 def is_wide(chart: Chart) -> bool:
-    """Whether a chart has so many names next to points that it takes the whole width of a page."""
+    """Whether a chart takes the whole width of a page, because of the number of names next to points."""
     if "category" in (chart.x.scale, chart.y.scale):
         return False
     return (
@@ -77,7 +77,7 @@ def is_wide(chart: Chart) -> bool:
 
 
 def _box(chart: Chart, up: Span, top: float, size: tuple[float, float]) -> Box:
-    """The box of the plot: room for the names or numbers on its left, and for the label of the upright axis above."""
+    """Return the box of the plot, with space for names or numbers on its left and for the axis label above."""
     right, plot = size
     high = ROW * (up.high - up.low) if up.slots else plot
     names = chart.y.categories if up.slots else [up.words(tick) for tick in up.ticks]
@@ -92,7 +92,7 @@ def _box(chart: Chart, up: Span, top: float, size: tuple[float, float]) -> Box:
 
 
 def _lines(frame: Frame) -> list[Markup]:
-    """The grid."""
+    """Draw the grid."""
     left, top, right, bottom = frame.box
     parts = []
     for kind, ups, acrosses in (
@@ -104,8 +104,8 @@ def _lines(frame: Frame) -> list[Markup]:
     return [*parts, svg.line((left, bottom), (right, bottom), "base")]
 
 
-def _beside(chart: Chart, frame: Frame) -> list[Markup]:
-    """Numbers or categories on the left, and the label above."""
+def _left_axis(chart: Chart, frame: Frame) -> list[Markup]:
+    """Draw numbers or categories on the left, and the label above."""
     left, top, right, _ = frame.box
     parts = [svg.text((8, top - 12), cut(chart.y.label, right - 8, 12.6), "axis")] if chart.y.label else []
     parts += [svg.text((left - 7, frame.y(tick) + 4), frame.up.words(tick), "tick end") for tick in frame.up.ticks]
@@ -120,7 +120,7 @@ def _beside(chart: Chart, frame: Frame) -> list[Markup]:
 
 
 def _below(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
-    """Numbers or categories below the plot with the label of the axis, and the height of the picture."""
+    """Draw numbers or categories below the plot with the axis label; return the height of the picture too."""
     left, _, right, bottom = frame.box
     if frame.across.slots:
         parts, end = _categories(chart, frame)
@@ -133,7 +133,7 @@ def _below(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
 
 
 def _numbers(frame: Frame) -> list[Markup]:
-    """Numbers below their lines; one that would touch its neighbour is left out."""
+    """Draw numbers below their lines; omit those that would overlap a neighbour."""
     parts, free = [], -math.inf
     for tick in frame.across.ticks:
         words, x = frame.across.words(tick), frame.x(tick)
@@ -145,7 +145,7 @@ def _numbers(frame: Frame) -> list[Markup]:
 
 
 def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
-    """Names below the plot, turned where they would touch each other, with their groups, and where they end."""
+    """Draw names below the plot, rotated if they would overlap, with their groups; return their lower end too."""
     bottom = frame.box[3]
     names = chart.x.categories
     widest = max(map(width_of, names), default=0.0)
@@ -168,8 +168,8 @@ def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
     return parts, end
 
 
-def _legend(shown: Sequence[Entry], room: float) -> tuple[list[Markup], float]:
-    """The legend in as many rows as it takes, and where the plot begins below it."""
+def _legend(shown: Sequence[LegendEntry], room: float) -> tuple[list[Markup], float]:
+    """Draw the legend in as many rows as necessary; return the start of the plot below it too."""
     parts: list[Markup] = []
     x, y = 8.0, 14.0
     for entry in shown:
@@ -182,7 +182,7 @@ def _legend(shown: Sequence[Entry], room: float) -> tuple[list[Markup], float]:
     return parts, (y + 12 if shown else 4.0)
 
 
-def _sample(entry: Entry, x: float, y: float) -> Markup:
+def _sample(entry: LegendEntry, x: float, y: float) -> Markup:
     ends, middle = ((x, y), (x + 18, y)), (x + 9, y)
     match entry.form:
         case "missing":
@@ -226,14 +226,14 @@ def _rules(chart: Chart, frame: Frame) -> list[Markup]:
 
 
 def _front(chart: Chart, frame: Frame) -> list[Markup]:
-    """A dashed line through the highlighted marks, from left to right."""
+    """Draw a dashed line through the highlighted marks, from left to right."""
     marks = [mark for series in chart.series for mark in series.marks if mark.label in chart.highlighted]
     places = sorted(place for mark in marks if (place := middle_of(mark, frame)) is not None)
     return [svg.path(places, "front")] if len(places) > 1 else []
 
 
 def _names(chart: Chart, frame: Frame) -> list[Markup]:
-    """Names next to points, where there is room."""
+    """Draw names next to points if there is space."""
     if frame.across.slots or frame.up.slots:
         return []
     marks = [mark for series in chart.series if series.form in ("line", "points") for mark in series.marks]
@@ -249,7 +249,7 @@ def _names(chart: Chart, frame: Frame) -> list[Markup]:
 
 
 def _people(chart: Chart) -> Markup:
-    """A hundred dots: filled up to the low end of an estimate, pale up to its high end, with a ring around those of a rule."""
+    """Draw a hundred dots: filled up to the low end of an interval, pale up to its high end, with rings for a reference line."""
     low, high = filled_dots(chart)
     step, radius = 20, 6.5
     places = [(step * (at % 10) + step / 2, step * (at // 10) + step / 2) for at in range(100)]

@@ -1,4 +1,4 @@
-"""What is said of a mark, in a tooltip and in the table of a chart."""
+"""Texts of marks for tooltips and for the table of a chart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leakscope.report.charts.model import Axis, Chart, Mark, Series
 
 
 def said_of(chart: Chart, series: Series, mark: Mark) -> str:
-    """Give the words of a mark, or else its name and its numbers.
+    """Return the words of a mark, or else its name and its numbers.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def _maker(kind: str) -> Make:
 
 
 def _section(main: Result, result: Result) -> Details:
-    """The document of a result as a section of another one: its answer first, what only the page has folded."""
+    """Return the document of a result as a section of another one: its answer first, blocks of the page only collapsed."""
     made = _maker(result.kind)(result, ())
     answer = made.answer
     said = [made.question, " ".join((f"{answer.label}.", answer.headline, *answer.sentences))]

@@ -173,7 +173,7 @@ _TAGS: dict[str, tuple[str, Tone]] = {"yes": ("leaks", "risk"), "no": ("not dete
 
 
 def _releases(audit: Audit) -> Table:
-    """One row for each release: its strongest attack."""
+    """Return one row per release: its strongest attack."""
     shown = list(audit.by_release)
     if audit.target.task != "scores":
         losses = [risk for risk in shown if risk.release in LOSSES]
@@ -200,7 +200,7 @@ def _releases(audit: Audit) -> Table:
 
 
 def _tpr_bound(bound: Bound, rate: float | None) -> Cell:
-    """The most that any attack finds at a false-positive rate, by the claimed privacy."""
+    """State the largest TPR of any attack at a false-positive rate under the claimed privacy."""
     if rate is None:
         return None
     most = bound.most_found(rate)
@@ -281,7 +281,7 @@ def _intervals_note(audit: Audit) -> str:
 
 
 def _floor(confidence: float) -> float:
-    """Four decimals, rounded down: 0.99999 is not 1."""
+    """Format four decimals, rounded down: 0.99999 is not 1."""
     return int(confidence * 10_000 + 1e-6) / 10_000
 
 
@@ -368,7 +368,7 @@ def _exposed_records(audit: Audit) -> Table:
 
 
 def _shared_rank(audit: Audit) -> str:
-    """A sentence where more records share the last rank than are named."""
+    """State that more records share the last rank than are listed."""
     last = audit.exposed[-1]
     named = sum(record.rank == last.rank for record in audit.exposed)
     if last.shared <= named:
@@ -413,7 +413,7 @@ def _extras(audit: Audit) -> Details:
 
 
 def _call(audit: Audit) -> str:
-    """The call in Python that makes the audit again."""
+    """Return the call in Python that reproduces the audit."""
     settings = audit.settings
     if audit.target.task == "scores":
         split = settings.get("random split", False)

@@ -1,4 +1,4 @@
-"""What could make an audit misleading, and what would make it stronger."""
+"""Limits of an audit for its document: controls, baseline, overlap, sample size, and options that make it stronger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do after an audit: the three most useful steps, those that a measurement supports first."""
+"""Next steps after an audit for its document: the three most useful, those that a measurement supports first."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MEASURED = "measured"
 
 
 def next_steps(audit: Audit, others: Sequence[Result] = ()) -> list[Item]:
-    """Give the most useful next steps; those that a measurement in this audit or in another result supports come first."""
+    """Return the most useful next steps; those that a measurement in this audit or in another result supports come first."""
     steps = sorted(_steps(audit, others), key=lambda step: not step.tag)
     return steps[:MOST_STEPS]
 
 
 def advice(result: Result) -> list[Item]:
-    """Give what the document of another result advises; kinds of results without an ``advise`` function advise nothing."""
+    """Return what the document of another result advises; kinds of results without an ``advise`` function advise nothing."""
     try:
         module = import_module(f"leakscope.report.documents.{result.kind}")
     except ModuleNotFoundError:
@@ -154,7 +154,7 @@ def _overfit(audit: Audit) -> Iterator[Item]:
 
 
 def more_exposed(audit: Audit) -> list[GroupRisk]:
-    """Give the groups that are significantly more exposed than the rest, by the claims of the audit."""
+    """Return the groups that are significantly more exposed than the rest, by the claims of the audit."""
     claimed = [one.subject for one in audit.claims if one.code == "group_gap" and one.outcome == "yes"]
     return [one for one in audit.strongest.by_group if {"column": one.column, "level": one.level} in claimed]
 

@@ -35,7 +35,7 @@ HOW_TO_READ = (
     "P is the distribution of the training data. P* is a distribution in which the label depends on its causes as in P and other "
     "columns differ.",
     "Every kind of model is trained on two disjoint samples of P. Each model is the never-trained control of the other.",
-    "Excess is the figure of the attack minus that of its control: what the training sample gives away. Against P*, the rest of the "
+    "Excess is the figure of the attack minus that of its control: the part due to membership. Against P*, the rest of the "
     "attack's accuracy reflects the shift rather than membership.",
 )
 

@@ -15,7 +15,7 @@ _RIVALS = {"beyond_control": "never-trained control", "beyond_blind": "blind bas
 
 
 def describe(caveat: Caveat) -> str:
-    """Give a caveat as a sentence.
+    """Return a caveat as a sentence.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def describe(caveat: Caveat) -> str:
 
 
 def warnings(result: Result, title: str = "Warnings", more: Iterable[str] = ()) -> Items:
-    """Give the caveats of a result as a block, with other sentences."""
+    """Return the caveats of a result as a block, with other sentences."""
     said = [*(describe(caveat) for caveat in result.warnings), *more]
     return Items(tuple(Item(one) for one in said), title, "warnings", brief=True)
 

@@ -1,4 +1,4 @@
-"""What the documents of several studies share: settings and versions, what was not run, sources, the glossary, and charts of categories."""
+"""Parts shared by the documents of several studies: settings, versions, omitted parts, sources, glossary, charts of categories."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def filled(*blocks: Block | None) -> tuple[Block, ...]:
 
 
 def value(estimate: Estimate | None, style: Style = "number") -> Value | None:
-    """Give the cell of an estimate; an empty one where there is none."""
+    """Return the cell of an estimate, or an empty cell."""
     return None if estimate is None else Value(estimate, style)
 
 
 def outcome(result: Result, code: str, **subject: Scalar) -> Outcome:
-    """Give the outcome of the claim about exactly this subject; inconclusive where the result does not make it."""
+    """Return the outcome of the claim about exactly this subject; inconclusive if the result does not make it."""
     found = (claim.outcome for claim in result.claims if claim.code == code and claim.subject == subject)
     return next(found, "inconclusive")
 
 
 def group_name(column: str, level: str) -> str:
-    """Give the name of a group of records."""
+    """Return the name of a group of records."""
     return f"{name(column, 40)} = {name(level, 40)}"
 
 
 def control_name(kind: str) -> str:
-    """Give the name of a control."""
+    """Return the name of a control."""
     return "never-trained control" if kind == "never trained" else "permuted control"
 
 

@@ -70,7 +70,7 @@ def make(found: Comparison, others: Sequence[Result]) -> Document:  # noqa: ARG0
 
 
 def advise(found: Comparison) -> list[Item]:
-    """Give the next steps that this comparison supports, for the report of an audit."""
+    """Return the next steps that this comparison supports, for the report of an audit."""
     steps = []
     if (chosen := found.recommendation.version) is not None:
         steps.append(

@@ -85,7 +85,7 @@ def guarantees(found: Comparison) -> list[Block]:
 
 
 def notes(found: Comparison) -> Items:
-    """Give the notes of defenses, each once."""
+    """Return the notes of defenses, each once."""
     records = () if found.record_explanations is None else found.record_explanations.versions
     noted = cite((note, one.name) for some in (found.compared, records) for one in some for note in one.notes)
     items = [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in noted.items()]

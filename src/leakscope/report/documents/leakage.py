@@ -73,7 +73,7 @@ def make(found: Leakage, others: Sequence[Result]) -> Document:  # noqa: ARG001
 
 
 def advise(found: Leakage) -> list[Item]:
-    """Give the settings at which the median record leaks significantly less; for regularisation and noise the smallest one."""
+    """Return the settings at which the median record leaks significantly less; for regularisation and noise the smallest one."""
     items = []
     for setting in SETTINGS:
         # The claims are about the largest size. Smaller ones leak more, which is the outcome "no".

@@ -83,7 +83,7 @@ def make(found: ReconstructionAudit, others: Sequence[Result]) -> Document:  # n
 
 
 def advise(found: ReconstructionAudit) -> list[Item]:
-    """Give releases through which every attack recovers significantly less, those with the smallest share first."""
+    """Return releases through which every attack recovers significantly less, those with the smallest share first."""
     better = [one for one in found.defended if outcome(found, "less_recovered", release=one.release) == "yes"]
     better.sort(key=lambda one: (0.0 if one.share is None else one.share.value, -one.usefulness.found.value))
     return [

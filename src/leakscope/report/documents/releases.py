@@ -25,7 +25,7 @@ _NAMES = {
 
 
 def release_name(release: str, task: str = "") -> str:
-    """Give the name of a release; where the task is ``scores``, it is the name of a column of scores.
+    """Return the name of a release; where the task is ``scores``, it is the name of a column of scores.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def release_name(release: str, task: str = "") -> str:
 
 
 def shown_rate(tpr_at_fpr: Mapping[float, Estimate]) -> float | None:
-    """Give the false-positive rate to write about: 1 %, otherwise the smallest one that the sample supports, otherwise the largest.
+    """Return the false-positive rate to write about: 1 %, otherwise the smallest one that the sample supports, otherwise the largest.
 
     Examples
     --------

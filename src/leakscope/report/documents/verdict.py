@@ -35,7 +35,7 @@ _REMEDIES = {
 
 
 def technical(verdict: Verdict) -> tuple[str, ...]:
-    """Give the verdict in the terms of the field: the finding with its first doubt, other doubts, and what supports it.
+    """Return the verdict in the terms of the field: the finding with its first doubt, other doubts, and what supports it.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def _up(value: float | None, digits: int) -> str:
 
 
 def describe(statement: Statement) -> str:
-    """Give one statement as a sentence.
+    """Return one statement as a sentence.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def describe(statement: Statement) -> str:
 
 
 def name_group(column: str, level: str) -> str:
-    """Give the name of a group in sentences.
+    """Return the name of a group in sentences.
 
     Examples
     --------
@@ -237,7 +237,7 @@ _LAY_DOUBTS = {
 
 
 def why_inconclusive(verdict: Verdict) -> str:
-    """Give the reason of an inconclusive verdict for lay readers, and what would help."""
+    """Return the reason of an inconclusive verdict for lay readers, and what would help."""
     if verdict.finding is None or not verdict.doubts:
         return ""
     doubt = verdict.doubts[0]

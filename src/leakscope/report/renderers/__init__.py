@@ -1,1 +1,1 @@
-"""Documents as plain text, in a terminal, as Markdown and as HTML. Renderers know documents and no study."""
+"""Renderers of documents: plain text, terminal, Markdown and HTML; they depend on documents, not on studies."""

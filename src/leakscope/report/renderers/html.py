@@ -1,6 +1,6 @@
-"""Documents as one HTML file each: no network, no other file, and no values of any record.
+"""HTML renderer: one self-contained file per document, without network access or values of records.
 
-The one script of a page is inline and named by its digest in the page's policy, so that nothing else can run. The page is complete without it.
+The only script of a page is inline, and the page's content security policy allows it by its digest and no other. The page is complete without it.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _NAMES: dict[type, str] = {
 
 
 def render(result: Result, others: Sequence[Result] = ()) -> str:
-    """Give the page of a result, with a section for each other result."""
+    """Return the page of a result, with a section for each other result."""
     return render_document(document(result, others), created=result.created)
 
 
 def render_document(shown: Document, *, created: str = "") -> str:
-    """Give a document as a page."""
+    """Return a document as a page."""
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     page: str = _template("document.html.j2").render(
         _content(shown),
@@ -69,7 +69,7 @@ def render_document(shown: Document, *, created: str = "") -> str:
 
 
 def render_fragment(result: Result) -> str:
-    """Give the answer, the brief tables and the first chart, for a notebook: one ``div`` without script or ids."""
+    """Return the answer, the brief tables and the first chart, for a notebook: one ``div`` without script or ids."""
     shown = document(result)
     brief = [block for block in brief_blocks(shown.blocks) if not isinstance(block, Items)]
     content = _content(shown) | {"groups": _grouped([*brief, *shown.charts()[:1]])}
@@ -89,7 +89,7 @@ def _content(shown: Document) -> dict[str, Any]:
 
 
 def _with_charts(blocks: Sequence[Block]) -> list[Block]:
-    """Put charts that follow each other into one section."""
+    """Put consecutive charts into one section."""
     found: list[Block] = []
     for is_chart, run in groupby(blocks, lambda block: isinstance(block, Chart)):
         several = tuple(run)
@@ -98,14 +98,14 @@ def _with_charts(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _section(block: Block, anchor: str) -> dict[str, Any]:
-    """A part of the page with a heading: a section with its blocks, which may be folded, or a block by itself."""
+    """Return a part of the page with a heading: a section with its blocks, which may be collapsed, or one block."""
     inside = block.blocks if isinstance(block, Details) else (block,)
     folded = isinstance(block, Details) and not block.open
     return {"anchor": anchor, "title": block.title, "folded": folded, "groups": _grouped(inside, within=block.title)}
 
 
 def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
-    """Blocks with the name of their kind; charts that follow each other stand side by side."""
+    """Return blocks with the name of their kind; consecutive charts are side by side."""
     groups: list[dict[str, Any]] = []
     for block in blocks:
         kind, title = _NAMES[type(block)], "" if block.title == within else block.title
@@ -126,14 +126,14 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
 
 
 def _words(table: Table) -> list[bool]:
-    """Say of each column of a table whether it has texts, which stand on the left."""
+    """Return for each column of a table whether it has texts, which are aligned left."""
     columns = zip(*(row.cells for row in table.rows), strict=True)
     found = [any(isinstance(cell, str) and not is_number(cell) for cell in column) for column in columns]
     return found or [True] * len(table.columns)
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    """A cell as its parts, with the number that a table is sorted by."""
+    """Return the parts of a cell, with the number to sort the table by."""
     if isinstance(cell, Value):
         parts = written(cell.estimate, cell.style)
         return {"prefix": parts.prefix, "shown": parts.value, "interval": parts.interval, "value": cell.estimate.value}
@@ -141,7 +141,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def _chart_table(chart: Chart) -> Table:
-    """A chart as a table, for readers who do not see it."""
+    """Convert a chart to a table, for screen readers."""
     named = len(chart.series) > 1 or any(mark.label for series in chart.series for mark in series.marks)
     rows = []
     for series in chart.series:
@@ -176,6 +176,6 @@ def _template(name: str) -> Any:
 
 
 def _policy(script: str) -> str:
-    """What the page may do: show itself, and run this one script."""
+    """Return the content security policy, which allows this one script only."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"

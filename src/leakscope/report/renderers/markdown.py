@@ -1,7 +1,7 @@
-r"""Documents as Markdown, for pull requests and wikis: GitHub's flavour, and readable as it is.
+r"""Markdown renderer for pull requests and wikis, in GitHub's dialect.
 
-Everything passes through `escape`, so that no name of a column, a model or a record becomes markup, HTML, a link, a picture or a mention of
-somebody. Tables of record ids (``private``) are left out: more people read a pull request than ``report.html``.
+All text passes through `escape`, so that no name of a column, a model or a record becomes markup, HTML, a link, a picture or a mention. Tables of record
+ids (``private``) are omitted, because a pull request has more readers than ``report.html``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from leakscope.report.document import Block, Details, Document, Items, KeyFigure
 from leakscope.report.documents import document
 
 _ACTIVE = re.compile(r"[\\`*<&|~$\[\]]")
-#: An underscore inside a word is inert in GitHub's flavour, and release names have many.
+#: An underscore inside a word has no effect in GitHub's dialect, and release names have many.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-#: An interval such as [0.61, 0.72] is no link unless an address follows, or it starts a line.
+#: An interval such as [0.61, 0.72] is not a link unless an address follows, or it starts a line.
 _INTERVAL = re.compile(r"\\\[([-−+]?[\d.∞]+, [-−+]?[\d.∞]+)\\\](?![(\[])")
-#: What makes a list, a heading or a quotation of a line that starts with it.
+#: Line starts of lists, headings and quotations.
 _START = re.compile(r"^(\d{1,9}(?=[.)](?: |$))|(?=[-+#>=\[]))")
-#: Where GitHub makes a link or a picture of bare text: addresses, mentions, numbers of issues, names of emoji.
+#: Plain text that GitHub converts to a link or a picture: addresses, mentions, issue numbers, names of emoji.
 _LINKED = re.compile(
     r"(?i)(?<=[@])(?=\S)|(?<=#)(?=\w)|(?<=:)(?=//)|(?<=:)(?=[a-z_+-][\w+-]*:)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)"
 )
-_JOINER = "\u2060"  # of no width
+_JOINER = "\u2060"  # zero width
 
 
 def escape(text: str) -> str:
-    r"""Give a text in which nothing is Markdown, HTML, a link or a mention; on one line.
+    r"""Return a text in which nothing is Markdown, HTML, a link or a mention; on one line.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """As `escape`, for text that does not stand at the start of a line."""
+    """Escape text that is not at the start of a line."""
     line = " ".join(str(text).split())
     line = _ACTIVE.sub(lambda found: f"\\{found[0]}", line)
     line = _UNDERSCORE.sub(r"\\_", line)
@@ -50,26 +50,26 @@ def _inline(text: str) -> str:
 
 
 def code(text: str) -> list[str]:
-    """Give the lines of a fenced block that the text can't close."""
+    """Return the lines of a fenced block that the text cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, *(text.splitlines() or [""]), fence]
 
 
 def lines_of_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Give the lines of a table; every cell is escaped."""
+    """Return the lines of a table; every cell is escaped."""
     shown = [[_inline(cell) or " " for cell in row] for row in (headings, *rows)]
     lines = [f"| {' | '.join(row)} |" for row in shown]
     return [lines[0], f"|{'---|' * len(headings)}", *lines[1:]]
 
 
 def render(result: Result, others: Sequence[Result] = ()) -> str:
-    """Give the document of a result as Markdown."""
+    """Return the document of a result as Markdown."""
     return render_document(document(result, others))
 
 
 def render_document(shown: Document) -> str:
-    """Give a document as Markdown."""
+    """Return a document as Markdown."""
     answer = shown.answer
     said = " ".join(escape(sentence) for sentence in (answer.headline, *answer.sentences))
     lines = [f"# {escape(shown.title)}", "", escape(shown.question), "", f"**{escape(answer.label)}.** {said}", ""]
@@ -83,7 +83,7 @@ def render_document(shown: Document) -> str:
 
 
 def _block(block: Block, level: int) -> list[str]:
-    """Lines of a block, with an empty one at the end."""
+    """Return the lines of a block, with an empty one at the end."""
     if isinstance(block, Table) and block.private:
         return []
     heading = [f"{'#' * min(level, 6)} {escape(block.title)}", ""] if block.title else []

@@ -1,6 +1,6 @@
-"""Documents where colours can be shown: what the command line prints on a terminal, through Rich.
+"""Terminal renderer in colour, by Rich, for the command line.
 
-Every text is a `rich.text.Text`, which knows no markup, so that no name can colour, link or move anything.
+Every text is a `rich.text.Text`, which does not interpret markup, so that names cannot change colours, links or layout.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLOURS: dict[Tone, str] = {"risk": "red", "safe": "green", "unknown": "yellow"
 
 
 def render(result: Result, others: Sequence[Result] = ()) -> Group:
-    """Give the brief blocks of a result's document in colour."""
+    """Return the brief blocks of a result's document in colour."""
     from rich.console import Group
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Documents as plain text: what ``print(result)`` shows, and with all blocks ``leakscope report --format text``."""
+"""Plain-text renderer for ``print(result)`` and, with all blocks, ``leakscope report --format text``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDENT = "  "
 
 
 def render(result: Result, others: Sequence[Result] = (), *, full: bool = False) -> str:
-    """Give the document of a result as text; without ``full`` only its brief blocks."""
+    """Return the document of a result as text; without ``full`` only its brief blocks."""
     shown = document(result, others)
     answer = shown.answer
     lines = wrap(" ".join((f"{answer.label}.", answer.headline, *answer.sentences)), rest=INDENT)
@@ -29,7 +29,7 @@ def render(result: Result, others: Sequence[Result] = (), *, full: bool = False)
 
 
 def brief_blocks(blocks: Sequence[Block]) -> list[Block]:
-    """Blocks for a terminal, those of open sections among them."""
+    """Return the blocks for a terminal, including those of open sections."""
     found: list[Block] = []
     for block in blocks:
         if isinstance(block, Details):
@@ -66,7 +66,7 @@ def _table(table: Table, most: int) -> list[str]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    """Texts of a row; its tag follows its name."""
+    """Return the texts of a row; its tag follows its name."""
     first, *rest = map(cell_text, row.cells)
     return (f"{first} ({row.tag})" if row.tag else first, *rest)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leakscope.causal.encoding import one_hot
-from leakscope.causal.membership import Pair
+from leakscope.causal.membership import ModelPair
 from leakscope.core import intervals
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate

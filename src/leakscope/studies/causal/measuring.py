@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leakscope.attacks.protocol import Attack
 from leakscope.causal.generalisation import generalisation_errors
 from leakscope.causal.kinds import Kind, TableKind
-from leakscope.causal.membership import Blind, Membership, Pair, try_blind, try_membership
+from leakscope.causal.membership import Blind, Membership, ModelPair, try_blind, try_membership
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
@@ -39,15 +39,15 @@ class ScenarioPart:
     unseen: tuple[float, ...]
 
 
-def train_pair(kind: Kind, scenario: Scenario, classes: NDArray[Any] | None, seed: np.random.SeedSequence) -> Pair:
+def train_pair(kind: Kind, scenario: Scenario, classes: NDArray[Any] | None, seed: np.random.SeedSequence) -> ModelPair:
     """A model on each of the two samples."""
     first, second = kind.train(scenario.samples, classes, seed)
-    return Pair((first, second), scenario.samples)
+    return ModelPair((first, second), scenario.samples)
 
 
 def measure(
     kind: Kind,
-    pair: Pair,
+    pair: ModelPair,
     scenario: Scenario,
     attacks: Sequence[Attack],
     *,
@@ -99,11 +99,11 @@ def _utility(model: Model, records: Records, scale: float) -> Floats:
     return np.asarray(1 - (answers - records.y) ** 2 / scale)
 
 
-def _over_models(pair: Pair, records: Records, scale: float) -> Floats:
+def _over_models(pair: ModelPair, records: Records, scale: float) -> Floats:
     return np.asarray(np.mean([_utility(model, records, scale) for model in pair.models], axis=0))
 
 
-def _errors(pair: Pair, test: Records, shifted: Records, confidence: float) -> tuple[Estimate, Estimate]:
+def _errors(pair: ModelPair, test: Records, shifted: Records, confidence: float) -> tuple[Estimate, Estimate]:
     """IDE and ODE of the first model for half the sum of squared errors of its probabilities, a loss in [0, 1]."""
     losses = []
     for records in (pair.samples[0], test, shifted):
@@ -114,7 +114,7 @@ def _errors(pair: Pair, test: Records, shifted: Records, confidence: float) -> t
     return found.in_distribution, found.out_of_distribution
 
 
-def _unseen(kind: TableKind, pair: Pair, records: Records) -> float:
+def _unseen(kind: TableKind, pair: ModelPair, records: Records) -> float:
     return float(np.mean([kind.unseen(model, records.X) for model in pair.models]))
 
 

@@ -16,7 +16,7 @@ from leakscope.attacks.protocol import Attack
 from leakscope.causal.bif import read_bif
 from leakscope.causal.encoding import MISSING, encode
 from leakscope.causal.kinds import Kind
-from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
+from leakscope.causal.membership import MOST_JUDGED, Blind, ModelPair
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
 from leakscope.core.checks import check_confidence, check_count, check_seed
@@ -184,7 +184,7 @@ class _Runs(NamedTuple):
 
     parts: list[list[ScenarioPart]]
     blinds: list[dict[str, list[Blind]]]
-    trained: dict[str, Pair]
+    trained: dict[str, ModelPair]
     not_run: dict[tuple[str, str], NotRun]
 
 

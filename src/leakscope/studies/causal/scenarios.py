@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.causal.counting import count_table
-from leakscope.causal.encoding import Encoded
+from leakscope.causal.encoding import EncodedTable
 from leakscope.causal.network import Network
 from leakscope.causal.sampling import draw, to_codes
 from leakscope.causal.shifts import intervene, perturb, redraw
@@ -222,7 +222,7 @@ def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np
 
 
 def from_environments(
-    data: Encoded,
+    data: EncodedTable,
     label: str,
     causes: Sequence[int],
     environment: NDArray[Any],
