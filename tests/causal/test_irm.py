@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import optimize, special
 
-from leakscope.causal.irm import IRM, dummy_gradient, objective_slope
+from leakscope.causal.irm import IRMLearner, dummy_gradient, objective_slope
 from leakscope.core.errors import MissingExtraError
 from leakscope.papers.colored_mnist import environment, environments
 

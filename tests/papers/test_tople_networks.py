@@ -12,7 +12,7 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.attacks.protocol import Evidence, Known
 from leakscope.causal import load_network
 from leakscope.causal.counting import count_table
-from leakscope.causal.membership import ModelPair, try_membership
+from leakscope.causal.membership import try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
 from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Attempt, Budget, Draws, P, draw_data

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from leakscope.causal.encoding import one_hot
     from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
     from leakscope.causal.invariance import Invariance, alternatives, invariant_features
-    from leakscope.causal.irm import IRM, InvariantModel
+    from leakscope.causal.irm import InvariantModel, IRMLearner
     from leakscope.causal.kinds import NetworkKind, TableKind
-    from leakscope.causal.membership import Pair, try_blind, try_membership
+    from leakscope.causal.membership import ModelPair, try_blind, try_membership
     from leakscope.causal.named import NETWORKS, load_network
     from leakscope.causal.network import Network, compelled_arcs
     from leakscope.causal.sampling import draw, to_codes, to_frame
@@ -35,9 +35,9 @@ _OFFERS = {
     ".encoding": ("one_hot",),
     ".generalisation": ("discrepancy", "generalisation_errors", "linear_discrepancy", "transfer_bound"),
     ".invariance": ("Invariance", "alternatives", "invariant_features"),
-    ".irm": ("IRM", "InvariantModel"),
+    ".irm": ("IRMLearner", "InvariantModel"),
     ".kinds": ("NetworkKind", "TableKind"),
-    ".membership": ("Pair", "try_blind", "try_membership"),
+    ".membership": ("ModelPair", "try_blind", "try_membership"),
     ".named": ("NETWORKS", "load_network"),
     ".network": ("Network", "compelled_arcs"),
     ".sampling": ("draw", "to_codes", "to_frame"),
@@ -48,9 +48,41 @@ _OFFERS = {
 __getattr__, __dir__ = lazy_names(__name__, {name: module for module, names in _OFFERS.items() for name in names})
 
 __all__ = [
-    "IRM", "NETWORKS", "CausalTable", "Invariance", "InvariantModel", "Network", "NetworkKind", "Pair", "TableKind",
-    "advantage_by_size", "alternatives", "bic", "climb", "compelled_arcs", "discrepancy", "draw", "fit_table",
-    "fit_tables", "generalisation_errors", "intervene", "invariant_features", "learned_parents", "linear_discrepancy",
-    "load_network", "one_hot", "parent_confidence", "parse_bif", "perturb", "read_bif", "redraw", "study", "to_codes",
-    "to_frame", "transfer_bound", "try_blind", "try_membership", "worst_case_advantage",
+    "NETWORKS",
+    "CausalTable",
+    "IRMLearner",
+    "Invariance",
+    "InvariantModel",
+    "ModelPair",
+    "Network",
+    "NetworkKind",
+    "TableKind",
+    "advantage_by_size",
+    "alternatives",
+    "bic",
+    "climb",
+    "compelled_arcs",
+    "discrepancy",
+    "draw",
+    "fit_table",
+    "fit_tables",
+    "generalisation_errors",
+    "intervene",
+    "invariant_features",
+    "learned_parents",
+    "linear_discrepancy",
+    "load_network",
+    "one_hot",
+    "parent_confidence",
+    "parse_bif",
+    "perturb",
+    "read_bif",
+    "redraw",
+    "study",
+    "to_codes",
+    "to_frame",
+    "transfer_bound",
+    "try_blind",
+    "try_membership",
+    "worst_case_advantage",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ LARGEST, SMALLEST = 1e100, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedTable:
+class EncodedRecords:
     """A table with a label, encoded as numbers.
 
     Parameters
@@ -54,7 +54,7 @@ class EncodedTable:
         return tuple(self.names.index(name) for name in dict.fromkeys(names))
 
 
-def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> EncodedTable:
+def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> EncodedRecords:
     """Encode a table: texts, booleans and few whole numbers become codes of sorted levels, other numbers are standardised.
 
     A missing text is the level "?". Without a ``task``, labels that are texts, booleans or at most 20 whole numbers are
@@ -84,7 +84,7 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     for row, (values, _) in zip(X, parts, strict=True):
         row[:] = values
     y, classes = _labels(labels, str(label), task)
-    return EncodedTable(X.T, y, tuple(map(str, names)), levels, classes)
+    return EncodedRecords(X.T, y, tuple(map(str, names)), levels, classes)
 
 
 def _values(column: pd.Series[Any]) -> int:

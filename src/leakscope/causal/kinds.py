@@ -84,7 +84,7 @@ class _OneHotKind:
 
 
 @dataclass(frozen=True)
-class NetworkKind(_Encoded):
+class NetworkKind(_OneHotKind):
     """Fully connected network on one column of zeros and ones for each level; needs torch.
 
     Parameters

@@ -41,7 +41,7 @@ FEW_ANSWERS = 0.7
 
 
 @dataclass(frozen=True)
-class Pair:
+class ModelPair:
     """Two models of one kind, trained on disjoint samples: each is the never-trained control of the other.
 
     Parameters

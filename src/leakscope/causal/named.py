@@ -14,7 +14,7 @@ _FILES = Path(__file__).parent / "networks"
 
 
 @dataclass(frozen=True)
-class Named:
+class NetworkDescription:
     """A network of the Bayesian Network Repository: the label and the counts of [tople2020, Table 1], and its source."""
 
     title: str

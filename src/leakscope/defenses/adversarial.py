@@ -30,7 +30,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.extras import import_torch
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.torch_training import Plan, make_plan, read_hidden
+from leakscope.defenses.torch_training import NetworkPlan, make_plan, read_hidden
 from leakscope.models.adapters import seeded_torch
 from leakscope.models.model import Model
 from leakscope.models.target import Target

@@ -274,7 +274,7 @@ def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) ->
 
 def look(plan: DrawPlan, draw: int, effort: Budget, seed: int) -> DrawFound:
     """Train the pairs of models of one draw, and run all trials on them."""
-    from leakscope.causal import Pair, try_blind, try_membership
+    from leakscope.causal import ModelPair, try_blind, try_membership
 
     drawn = draw_data(plan.network, plan.size, plan.laws, draw, seed)
     base = (seed, plan.network, plan.size, draw)
@@ -289,7 +289,7 @@ def look(plan: DrawPlan, draw: int, effort: Budget, seed: int) -> DrawFound:
     for kind in plan.kinds(drawn, effort):
         models = _trained(kind, drawn, base)
         answer.accuracy.update(_accuracies(kind.name, models, drawn))
-        pair = Pair((models[0], models[1]), drawn.samples)
+        pair = ModelPair((models[0], models[1]), drawn.samples)
         for trial in plan.trials.get(kind.name, ()):
             (tried,) = try_membership(
                 pair, drawn.nonmembers[trial.law], [effort.attack(trial.attack)], known=drawn.known(trial),

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakscope.attacks import Attack, confidence_network, learned
-from leakscope.causal import IRM, InvariantModel, Pair, try_membership
+from leakscope.causal import InvariantModel, IRMLearner, ModelPair, try_membership
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -175,7 +175,9 @@ def _deal(images: Any, digits: Any, size: int, nonmembers: int, rng: np.random.G
     return Dealt(dealt[:2], (dealt[2:4], dealt[4:6]), dealt[6], dealt[7:])
 
 
-def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
+def _measure(
+    learner: IRMLearner, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator
+) -> ColoredFigures:
     """Train two models that share all but their members, and attack each with the other as control."""
     training = [[_joined(parts) for parts in zip(dealt.shared, members, strict=True)] for members in dealt.own]
     fitted = [learner.fit(seen, rng) for seen in training]
@@ -205,7 +207,9 @@ def _model(learner: IRMLearner, fitted: InvariantModel) -> Model:
     )
 
 
-def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
+def _tell_apart(
+    network: IRMLearner, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator
+) -> ColoredFigures:
     """Accuracy of a network that distinguishes members from non-members by the image, and by the label where the attack has it."""
     members = _records([*dealt.own[0], *dealt.own[1]])
     told: dict[Key, tuple[float, ...]] = {}

@@ -55,7 +55,7 @@ def measure_noise(problem: CausalProblem, seed: int, confidence: float) -> Noise
 
 
 def measure_attributes(
-    problem: CausalProblem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
+    problem: CausalProblem, trained: Mapping[str, ModelPair], sensitive: Sequence[str], seed: int, confidence: float
 ) -> tuple[Attribute, ...]:
     """What the outputs of each kind of model add to inferring sensitive columns [tople2020, Def. 8], of records of P.
 

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.causal.counting import count_table
-from leakscope.causal.encoding import EncodedTable
+from leakscope.causal.encoding import EncodedRecords
 from leakscope.causal.network import Network
 from leakscope.causal.sampling import draw, to_codes
 from leakscope.causal.shifts import intervene, perturb, redraw
@@ -168,7 +168,13 @@ def without(data: pd.DataFrame, drop: Sequence[str]) -> pd.DataFrame:
 
 
 def from_parents(
-    data: Encoded, label: str, named: Sequence[str], *, shift: str | float, draws: int, seeds: np.random.SeedSequence
+    data: EncodedRecords,
+    label: str,
+    named: Sequence[str],
+    *,
+    shift: str | float,
+    draws: int,
+    seeds: np.random.SeedSequence,
 ) -> CausalProblem:
     """Scenario of named causes: the data against ``draws`` tilted selections of them."""
     if shift != "random":
@@ -222,7 +228,7 @@ def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np
 
 
 def from_environments(
-    data: EncodedTable,
+    data: EncodedRecords,
     label: str,
     causes: Sequence[int],
     environment: NDArray[Any],
