@@ -12,7 +12,7 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.attacks.protocol import Evidence, Known
 from leakscope.causal import load_network
 from leakscope.causal.counting import count_table
-from leakscope.causal.membership import try_membership
+from leakscope.causal.membership import ModelPair, try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
 from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Attempt, Budget, Draws, P, draw_data
@@ -89,7 +89,7 @@ def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_
     best = 0.5 + 0.125 * sum(np.abs(shares[number] - shares[2]).sum() for number in (0, 1))
     models = drawn.table().train(drawn.samples, drawn.classes, np.random.SeedSequence(0))
     attack = learned("probabilities", "confidences", "tree")
-    (found,) = try_membership(Pair(tuple(models), drawn.samples), drawn.nonmembers["P*"], [attack], most=20_000)
+    (found,) = try_membership(ModelPair(tuple(models), drawn.samples), drawn.nonmembers["P*"], [attack], most=20_000)
     error = math.sqrt(best * (1 - best) / 40_000)
     assert best > 0.55
     assert found.accuracy.value == pytest.approx(best, abs=6 * error)  # of the attack, and of what it is held against

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import learned
-from leakscope.causal.irm import IRM
+from leakscope.causal.irm import IRMLearner
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.papers import tople_tab3
@@ -92,7 +92,7 @@ def test_the_blind_attacker_comes_near_the_ceiling_and_not_above(label):
     images, digits = drawn_digits(13_000)
     dealt = tople_tab3._deal(images, digits, 1001, 4000, np.random.default_rng(1))
     members = tople_tab3._records([*dealt.own[0], *dealt.own[1]])
-    network = IRM(penalty=0.0, steps=200, batch=500, rate=5e-3, widths=(32,))
+    network = IRMLearner(penalty=0.0, steps=200, batch=500, rate=5e-3, widths=(32,))
     others = tople_tab3._nonmembers(dealt)
     best = tople_tab3.best_by_colour(label)
     error = np.sqrt(best * (1 - best) / 8000)

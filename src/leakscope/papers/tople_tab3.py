@@ -59,7 +59,7 @@ TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.2 and Table 3",
     "statement": "The attack on the invariant model (IRM) is close to a random guess; on the associational one (ERM) it has 66 %.",
-    "numbers": "train / test / attack accuracy: IRMLearner 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
+    "numbers": "train / test / attack accuracy: IRM 70 / 69 / 53 %, ERM 87 / 16 / 66 %",
 }
 LEGEND = (
     "percent; against P*: images of the test environment, P: fresh images of the training environments; blind: without a model; "
