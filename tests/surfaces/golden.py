@@ -45,8 +45,9 @@ def numbers_of(study: str) -> dict[str, Any]:
 
 def machine() -> dict[str, str]:
     """What the last bits of a number depend on."""
-    kernels = sorted({str(pool.get("architecture")) for pool in threadpool_info() if pool["user_api"] == "blas"})
-    return {"kernels": ", ".join(kernels)} | {name: text for name, text in versions().items() if name != "leakscope"}
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    kernels = sorted({f"{pool.get('architecture')}, {pool['num_threads']} threads" for pool in pools})
+    return {"kernels": "; ".join(kernels)} | {name: text for name, text in versions().items() if name != "leakscope"}
 
 
 def write() -> None:

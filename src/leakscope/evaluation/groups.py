@@ -87,7 +87,7 @@ def group_risks(
     >>> one = np.zeros(80, int)
     >>> column = GroupColumn("sex", ["f", "m"], np.repeat([0, 1], 40))
     >>> scores = np.where(column.codes == 0, member, 0.0)
-    >>> from leakscope.ranking import Scale, order_scores
+    >>> from leakscope.core.ranking import Scale, order_scores
     >>> ((first, second),) = group_risks(order_scores(scores, member, Scale(one, one)), scores, [column], [0.95])
     >>> first.level, first.auc.value, second.auc.value, first.gap.value
     ('f', 1.0, 0.5, 0.5)
