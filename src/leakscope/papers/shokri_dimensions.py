@@ -185,7 +185,7 @@ def correlation(values: NDArray[np.float64], member: Booleans) -> float:
 
 
 class SizeRow(NamedTuple):
-    """Networks of one size on data of so many features and classes."""
+    """Networks of one size on data with a number of features and classes."""
 
     features: int
     classes: int

@@ -2,7 +2,7 @@
 
 If the 1-norm of the gradient is what reveals membership, a decision tree on that one number does as well as a network on the
 whole gradient, and gradients divided by their 1-norm reveal nothing. The tree on normalised gradients sees the number 1 and
-guesses at random: the network is the test. A control shuffles the memberships before that attack.
+has no information: the network is the test. A control shuffles the memberships before that attack.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class VoteEffort(NamedTuple):
 
 
 class VoteCosts(NamedTuple):
-    """What the draws of one setting gave: ε (draws, ensembles, γ), and the rest (draws, ensembles)."""
+    """What the draws of one setting gave: ε (draws, ensembles, γ), and the other figures (draws, ensembles)."""
 
     epsilon: Floats
     independent: Floats

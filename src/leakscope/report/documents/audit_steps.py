@@ -154,7 +154,7 @@ def _overfit(audit: Audit) -> Iterator[Item]:
 
 
 def more_exposed(audit: Audit) -> list[GroupRisk]:
-    """Return the groups that are significantly more exposed than the rest, by the claims of the audit."""
+    """Return the groups that are significantly more exposed than their complements, by the claims of the audit."""
     claimed = [one.subject for one in audit.claims if one.code == "group_gap" and one.outcome == "yes"]
     return [one for one in audit.strongest.by_group if {"column": one.column, "level": one.level} in claimed]
 

@@ -101,7 +101,7 @@ def study(
         scikit-learn estimator. The causal model is the table of Y given its causes where these are levels and Y a class,
         and the same kind on the causes is trained too.
     wrong
-        Also train the causal model with so many columns added that are no causes, the wrong parents of [tople2020, Table 2].
+        Number of columns that are no causes to add to the causal model, the wrong parents of [tople2020, Table 2].
     attacks
         Membership attacks; by default all of the package that fit the label.
     paper_attack

@@ -194,7 +194,7 @@ def from_parents(
 
 
 def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np.random.Generator) -> Records:
-    """A third of the records, preferred by the values of their causes, with all other columns taken from others of the rest.
+    """A third of the records, preferred by the values of their causes, with all other columns taken from other records.
 
     Each configuration of the levels is preferred by a uniform draw, numbers by a random direction. Selection looks at the
     causes alone, so that the label follows them as before; no record is taken twice.

@@ -136,7 +136,7 @@ def split_by_chance(pairs: Sequence[Pair], records: ComparedRecords) -> bool:
 
 
 def groups_in_doubt(pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> bool:
-    """Whether the gap of a group may have changed by the records alone."""
+    """Whether the gap of a group may have changed because of other records."""
     known = records.same and bool(rivals(pairs, confidence, records)) and not any_off(pairs, confidence, records)
     return not (known or split_by_chance(pairs, records))
 
@@ -188,7 +188,7 @@ def any_off(pairs: Sequence[Pair], confidence: float, records: ComparedRecords) 
 
 
 def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> float:
-    """How far the AUC may have changed by the records alone, as far as rivals show it; 0 where none is significantly off chance."""
+    """How far the AUC may have changed because of other records, as far as rivals show it; 0 where none is significantly off chance."""
     if records.same or not any_off(pairs, confidence, records):
         return 0.0
     sides = [[_aucs(name, pairs, side, records) for side in (0, 1)] for name in names]
