@@ -60,10 +60,7 @@ CHOSEN = 1 - 0.05 / 24
 
 
 def sample_audit(
-    kind: Literal["leaks", "not_detected", "inconclusive"] = "leaks",
-    *,
-    groups: bool = True,
-    retrained: bool = True,
+    kind: Literal["leaks", "not_detected", "inconclusive"] = "leaks", *, groups: bool = True, retrained: bool = True
 ) -> Audit:
     """An audit of a model of incomes, with ``kind`` of verdict; the same one at every call."""
     strength = 1.0 if kind == "leaks" else 0.0

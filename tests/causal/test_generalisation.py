@@ -91,10 +91,7 @@ def test_the_intervals_of_both_discrepancies_cover_with_and_without_a_shift(scal
     truth = 4 * (scale**2 - 1)  # θ − θ' = (2, 0, 0), and only the first column is stretched
     for repeat in range(repeats):
         P, Pstar = rng.normal(size=(200, 3)), rng.normal(size=(200, 3)) * [scale, 1.0, 1.0]
-        found = (
-            discrepancy(models, P, Pstar, squared),
-            linear_discrepancy(P, Pstar, 1.0, resamples=60, seed=repeat),
-        )
+        found = (discrepancy(models, P, Pstar, squared), linear_discrepancy(P, Pstar, 1.0, resamples=60, seed=repeat))
         hits += [part.low - 1e-12 <= truth <= part.high for part in found]
     # normal intervals of 200 squares of Gaussians (skewness 2.8) fall short by some 2 points
     assert covered(hits[0] + 0.02 * repeats, repeats)

@@ -119,11 +119,7 @@ QUIET = replace(
         (replace(GROUP, beyond_control=around(0.1, 0.15)), "inconclusive", ["not_above_control"]),
         (replace(GROUP, control=None, beyond_control=None), "inconclusive", ["no_control"]),
         (replace(GROUP, beyond_blind=around(0.1, 0.15)), "leaks", []),  # a baseline at chance explains nothing
-        (
-            replace(GROUP, blind=around(0.8, 0.1), beyond_blind=around(0.1, 0.15)),
-            "inconclusive",
-            ["not_above_blind"],
-        ),
+        (replace(GROUP, blind=around(0.8, 0.1), beyond_blind=around(0.1, 0.15)), "inconclusive", ["not_above_blind"]),
         (replace(GROUP, blind=around(0.8, 0.01), beyond_blind=around(0.1, 0.05)), "leaks", []),
     ],
 )

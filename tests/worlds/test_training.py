@@ -254,8 +254,7 @@ def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("learner", "workers", "named"),
-    [(Ridge, 1, r"\b6\b"), (Ridge, 2, r"\b6\b"), (StackedRidge, 1, r"\b4\b.*\b7\b")],
+    ("learner", "workers", "named"), [(Ridge, 1, r"\b6\b"), (Ridge, 2, r"\b6\b"), (StackedRidge, 1, r"\b4\b.*\b7\b")]
 )
 def test_a_failure_names_its_worlds_and_keeps_what_is_done(
     learner: Any, workers: int, named: str, tmp_path: Path

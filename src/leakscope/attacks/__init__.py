@@ -23,12 +23,7 @@ from leakscope.attacks.membership_learned_references import learned_references
 from leakscope.attacks.membership_learned_values import learned_values
 from leakscope.attacks.membership_lira import lira
 from leakscope.attacks.membership_quantile import quantile_regression
-from leakscope.attacks.membership_record_explanation import (
-    by_group,
-    influence_value,
-    self_revealing,
-    self_revelation,
-)
+from leakscope.attacks.membership_record_explanation import by_group, influence_value, self_revealing, self_revelation
 from leakscope.attacks.membership_residual import residual
 from leakscope.attacks.membership_rmia import rmia
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold

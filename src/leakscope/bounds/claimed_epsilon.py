@@ -257,11 +257,7 @@ def _largest_bound(
 
 
 def _implied(
-    epsilon: float,
-    delta: float,
-    auc: Estimate | None,
-    advantage: Estimate | None,
-    tpr_at_fpr: Mapping[float, Estimate],
+    epsilon: float, delta: float, auc: Estimate | None, advantage: Estimate | None, tpr_at_fpr: Mapping[float, Estimate]
 ) -> list[Implied]:
     if delta >= 1:
         return []

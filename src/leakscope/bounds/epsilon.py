@@ -135,12 +135,7 @@ def epsilon_lower_bound(inside: Any, outside: Any, delta: float = 0.0, confidenc
 
 
 def epsilon_from_pairs(
-    inside: Any,
-    outside: Any,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    half: Any = None,
-    curve: Curve = "any",
+    inside: Any, outside: Any, delta: float = 0.0, confidence: float = 0.95, half: Any = None, curve: Curve = "any"
 ) -> Estimate:
     r"""Bound ε for swaps from below with one trained model and pairs of a member and a non-member.
 

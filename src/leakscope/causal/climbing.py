@@ -161,13 +161,7 @@ def climb(
 
 
 def learned_parents(
-    codes: Codes,
-    names: Sequence[str],
-    levels: Sequence[int],
-    label: str,
-    *,
-    no_children: bool = False,
-    **settings: Any,
+    codes: Codes, names: Sequence[str], levels: Sequence[int], label: str, *, no_children: bool = False, **settings: Any
 ) -> tuple[str, ...]:
     """Return the parents of the label in a graph learned by ``climb`` with these settings.
 

@@ -116,10 +116,7 @@ class Invariance:
             f"Suggestion, not significant: {_names(self.plausible or ())}, the invariant set with the best BIC."
         )
         if self.alike:
-            return [
-                "No cause is identified: the label has the same distribution in all environments.",
-                suggestion,
-            ]
+            return ["No cause is identified: the label has the same distribution in all environments.", suggestion]
         shown = ", ".join("{" + _names(found) + "}" for found in _disagreeing(self.accepted))
         return [f"No cause is identified at {level}: no feature is in all invariant sets, such as {shown}.", suggestion]
 

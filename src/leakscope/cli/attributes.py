@@ -23,8 +23,7 @@ def attributes(
         str, option(INPUT, "Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
     ],
     known: Annotated[
-        str | None,
-        option(ATTACKS, "Columns that the attacker knows, separated by commas; by default all others."),
+        str | None, option(ATTACKS, "Columns that the attacker knows, separated by commas; by default all others.")
     ] = None,
     knows_label: Annotated[bool, option(ATTACKS, "Whether the attacker knows the true labels.")] = True,
     digits: Annotated[

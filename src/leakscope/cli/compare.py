@@ -38,8 +38,7 @@ def compare(
     task: shared.Task = None,
     outputs: shared.Outputs = None,
     releases: Annotated[
-        str | None,
-        option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, …."),
+        str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
     record_explanations: Annotated[
         bool, option(ATTACKS, "Record explanations are released too.", "--record-explanations")
@@ -57,8 +56,7 @@ def compare(
     ] = None,
     public: Annotated[Path | None, option(INPUT, "CSV of public records, for pate.", dir_okay=False)] = None,
     causes: Annotated[
-        str | None,
-        option(INPUT, "Columns that cause the label, separated by commas, for causal-features."),
+        str | None, option(INPUT, "Columns that cause the label, separated by commas, for causal-features.")
     ] = None,
     environments: Annotated[
         str | None, option(INPUT, "Column with the environments, for irm and causal-features.")

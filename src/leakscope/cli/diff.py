@@ -24,8 +24,7 @@ def diff(
     fail_if_worse: Annotated[
         bool,
         typer.Option(
-            "--fail-if-worse",
-            help="Exit 1 if a risk increased significantly, 2 if this can't be determined.",
+            "--fail-if-worse", help="Exit 1 if a risk increased significantly, 2 if this can't be determined."
         ),
     ] = False,
     as_data: Json = False,

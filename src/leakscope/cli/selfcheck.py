@@ -9,10 +9,7 @@ import typer
 from leakscope.cli.options import GATE_FAILED, Json, Seed, progress_bars
 
 
-def selfcheck(
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
+def selfcheck(seed: Seed = 0, as_json: Json = False) -> None:
     """Audit models whose leakage is known, and check that this installation measures it correctly."""
     from leakscope.selfcheck import run
 

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscope.attacks.membership_record_explanation import (
-    RELEASE,
-    ask,
-    influence_value,
-    read_numbers,
-    self_revelation,
-)
+from leakscope.attacks.membership_record_explanation import RELEASE, ask, influence_value, read_numbers, self_revelation
 from leakscope.attacks.protocol import Attack
 from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread

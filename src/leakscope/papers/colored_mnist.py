@@ -69,11 +69,7 @@ def environment(images: Any, digits: Any, flip: float, rng: np.random.Generator,
 
 
 def environments(
-    images: Any,
-    digits: Any,
-    flips: Sequence[float],
-    sizes: Sequence[int],
-    rng: np.random.Generator,
+    images: Any, digits: Any, flips: Sequence[float], sizes: Sequence[int], rng: np.random.Generator
 ) -> list[Colored]:
     """Divide images at random among disjoint environments, and colour each.
 

@@ -22,13 +22,7 @@ PAPER = {
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure: its statements are compared.",
 }
-FULL = {
-    "features": (20, 100, 500, 1000),
-    "classes": (2, 100),
-    "points": 20_000,
-    "epochs": 100,
-    "networks": 3,
-}
+FULL = {"features": (20, 100, 500, 1000), "classes": (2, 100), "points": 20_000, "epochs": 100, "networks": 3}
 QUICK = {"features": (20, 400), "classes": (2, 20), "points": 1000, "epochs": 10, "networks": 3}
 SIZES: tuple[Size, ...] = ("small", "base", "big")
 

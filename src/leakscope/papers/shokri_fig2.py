@@ -61,10 +61,7 @@ def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim
     """Both statements at the largest gap of a set; inconclusive where no attack on the gradient is above chance."""
     gap, answers = max(targets), targets[max(targets)].answers
     leaks = any(accuracy(answers[name]).low > 0.5 for name in (NETWORK, TREE))
-    return [
-        _tree_comes_close(source.name, gap, answers, leaks),
-        _direction_tells_nothing(source.name, answers, leaks),
-    ]
+    return [_tree_comes_close(source.name, gap, answers, leaks), _direction_tells_nothing(source.name, answers, leaks)]
 
 
 def _tree_comes_close(name: str, gap: float, answers: Answers, leaks: bool) -> Claim:

@@ -57,10 +57,7 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
     if large:
         converged = [(at, point.gap(NETWORK, "P")) for at, point in large]
         apart = [(at, point.gap_difference(NETWORK, TABLE, "P*")) for at, point in large]
-        found += [
-            within("network converges", converged, -SAME, SAME),
-            within("same gap to P*", apart, -SAME, SAME),
-        ]
+        found += [within("network converges", converged, -SAME, SAME), within("same gap to P*", apart, -SAME, SAME)]
     return found
 
 

@@ -79,12 +79,7 @@ def prepare(
 def _read_part(path: Path) -> pd.DataFrame:
     with open_payload(path) as stream:
         return pd.read_csv(
-            stream,
-            names=[*COLUMNS, "income"],
-            skipinitialspace=True,
-            comment="|",
-            na_values="?",
-            keep_default_na=False,
+            stream, names=[*COLUMNS, "income"], skipinitialspace=True, comment="|", na_values="?", keep_default_na=False
         )
 
 

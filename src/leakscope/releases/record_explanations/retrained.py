@@ -77,13 +77,7 @@ class Retrained:
 
 
 def retrain_without_each(
-    learner: Any,
-    X: Any,
-    y: Any,
-    *,
-    seed: int = 0,
-    workers: int | None = None,
-    progress: Progress | None = None,
+    learner: Any, X: Any, y: Any, *, seed: int = 0, workers: int | None = None, progress: Progress | None = None
 ) -> Retrained:
     """Train a classifier on all records, and again without each.
 

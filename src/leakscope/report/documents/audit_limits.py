@@ -30,11 +30,7 @@ _NOT_MEASURED = {
 
 def limits(audit: Audit, others: Sequence[Result] = ()) -> Items:
     """List controls, baseline, overlap, sample size, and what neither the audit nor the ``others`` measured."""
-    items = [
-        Item(_control(audit), "Control"),
-        Item(_blind(audit), "Blind baseline"),
-        Item(_overlap(audit), "Overlap"),
-    ]
+    items = [Item(_control(audit), "Control"), Item(_blind(audit), "Blind baseline"), Item(_overlap(audit), "Overlap")]
     items += [
         Item(_needed(rate, audit.target.judged), "Sample size")
         for rate, tpr in sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)

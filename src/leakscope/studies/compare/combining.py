@@ -27,12 +27,7 @@ from leakscope.studies.compare.guarantees import hold_claim
 from leakscope.studies.compare.measuring import Seen
 from leakscope.studies.compare.paired import PairedAucs, pair_aucs
 from leakscope.studies.compare.result import AttackOnVersion, Version
-from leakscope.studies.compare.utility import (
-    change_of_shares,
-    faithfulness_changes,
-    utility_by_group,
-    utility_changes,
-)
+from leakscope.studies.compare.utility import change_of_shares, faithfulness_changes, utility_by_group, utility_changes
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,11 +117,7 @@ def change_of_one(figure: str, old: Estimate, new: Estimate, confidence: float, 
 
 
 def change_of_strongest(
-    figure: str,
-    attacks: Sequence[tuple[Estimate, Estimate]],
-    confidence: float,
-    ends: Ends = SHARE,
-    widen: float = 1.0,
+    figure: str, attacks: Sequence[tuple[Estimate, Estimate]], confidence: float, ends: Ends = SHARE, widen: float = 1.0
 ) -> Change:
     """The most that any of several attacks finds, in two audits; see the head of this module.
 
