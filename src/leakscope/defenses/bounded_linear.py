@@ -67,7 +67,7 @@ class BoundedRows:
 
     @property
     def scores(self) -> int:
-        """Number of columns of parameters: one for regression and two classes, otherwise one per class."""
+        """Number of columns of parameters, one for regression and two classes, otherwise one per class."""
         return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     def rows(self, X: Any) -> Floats:

@@ -22,7 +22,7 @@ from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.risk import Judged
 from leakscope.models.target import Records
 
-#: Largest number of records: enough to detect any distribution shift that an attacker could use.
+#: Largest number of records, enough to detect any distribution shift that an attacker could use.
 MOST_KNOWN = 5_000
 
 
