@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 import leakscope as ls
 from leakscope.core import intervals
-from leakscope.core.ranking import Ranking, Scale, split
+from leakscope.core.ranking import Ranking, Scale, order_scores, split
 
 REPEATS = 600
 #: Failures at 95 % that a valid interval exceeds once in 30,000 tests.
@@ -46,6 +46,13 @@ def literal_deviation(member, target, control, *, doubled):
     return np.sqrt(squares)
 
 
+def beyond_control(member, target, control):
+    """The interval from scores with their scales."""
+    ordered = [order_scores(scores, member, scale) for scores, scale in (target, control)]
+    rankings = [Ranking.in_order(scores, one) for (scores, _), one in zip((target, control), ordered, strict=True)]
+    return intervals.auc_beyond_control(*zip(rankings, ordered, strict=True))
+
+
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("count", [1, 4])
 def test_the_interval_is_that_of_the_definition(ties, count):
@@ -56,7 +63,7 @@ def test_the_interval_is_that_of_the_definition(ties, count):
     if ties:
         ours, theirs = np.round(ours), np.round(theirs)
     target, control = (ours, Scale.of_one(80)), (theirs, folds(80, count))
-    found = intervals.auc_beyond_control(member, target, control)(0.95)
+    found = beyond_control(member, target, control)(0.95)
     half = 1.959964 * literal_deviation(member, target, control, doubled=count > 1)
     assert found.value == pytest.approx(auc(ours, member, target[1]) - auc(theirs, member, control[1]), abs=1e-14)
     assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half), abs=1e-6)
@@ -74,7 +81,7 @@ def test_the_deviation_is_that_of_the_jackknife():
             auc(s[keep], member[keep], Scale.of_one(n - 1)) - auc(s, member, Scale.of_one(n)) for s in (ours, theirs)
         ]
         squares += (change[0] - change[1]) ** 2 * 19 / 20
-    found = intervals.auc_beyond_control(member, (ours, Scale.of_one(n)), (theirs, Scale.of_one(n)))(0.95)
+    found = beyond_control(member, (ours, Scale.of_one(n)), (theirs, Scale.of_one(n)))(0.95)
     assert found.high - found.value == pytest.approx(1.959964 * np.sqrt(squares), rel=1e-6)
 
 
@@ -84,14 +91,14 @@ def test_equal_strata_give_the_paired_difference_of_two_attacks():
     scale = Scale(half, np.zeros(200, int))
     ours, theirs = rng.normal(member, 1.0), rng.normal(size=200)
     expected = intervals.paired_auc_difference(split(ours, member, scale), split(theirs, member, scale))(0.9)
-    found = intervals.auc_beyond_control(member, (ours, scale), (theirs, scale))(0.9)
+    found = beyond_control(member, (ours, scale), (theirs, scale))(0.9)
     assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
 
 
 def failures(draw, seed, truth):
     rng, failed = np.random.default_rng(seed), 0
     for _ in range(REPEATS):
-        found = intervals.auc_beyond_control(*draw(rng))(0.95)
+        found = beyond_control(*draw(rng))(0.95)
         failed += not found.low <= truth <= found.high
     return failed / REPEATS
 
@@ -145,7 +152,7 @@ def test_pairing_narrows_the_interval():
     member = np.repeat([True, False], 400)
     hardness = rng.normal(size=800)
     ours, theirs = (hardness + leak * member + 0.3 * rng.normal(size=800) for leak in (0.5, 0.0))
-    found = intervals.auc_beyond_control(member, (ours, Scale.of_one(800)), (theirs, folds(800)))(0.95)
+    found = beyond_control(member, (ours, Scale.of_one(800)), (theirs, folds(800)))(0.95)
     alone = [
         intervals.auc(Ranking.of(split(s, member, scale)))
         for s, scale in ((ours, Scale.of_one(800)), (theirs, folds(800)))
@@ -159,7 +166,7 @@ def test_pairing_narrows_the_interval():
 def test_a_control_of_too_few_records_says_nothing():
     member = np.array([True, False] * 3)
     each = Scale(np.repeat(np.arange(3), 2), np.repeat(np.arange(3), 2))
-    found = intervals.auc_beyond_control(member, (np.arange(6.0), Scale.of_one(6)), (np.arange(6.0), each))(0.95)
+    found = beyond_control(member, (np.arange(6.0), Scale.of_one(6)), (np.arange(6.0), each))(0.95)
     assert (found.low, found.high, found.method) == (-1.0, 1.0, intervals.TOO_FEW)
 
 
@@ -182,5 +189,5 @@ def test_scores_and_control_scores_of_the_same_records_are_paired():
     hardness = rng.normal(size=400)
     scores, control = hardness + 0.5 * member, hardness + 0.1 * rng.normal(size=400)
     found = ls.audit_scores(scores, member, control=control).risks[0].beyond_control
-    expected = intervals.auc_beyond_control(member, (scores, Scale.of_one(400)), (control, Scale.of_one(400)))(0.95)
+    expected = beyond_control(member, (scores, Scale.of_one(400)), (control, Scale.of_one(400)))(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))

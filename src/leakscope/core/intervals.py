@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Ordered, Ranking, Scale, ScoreSplit, Stratum, combine, order_scores
+from leakscope.core.ranking import Ordered, Ranking, ScoreSplit, Stratum, combine
 
 #: Expected number of false positives from which on the true-positive rate at a false-positive rate is estimated.
 FALSE_ALARMS_NEEDED = 10
@@ -277,7 +277,7 @@ def _paired_estimate(value: float, deviation: float, ranking: Ranking, confidenc
 
 
 def auc_beyond_control(
-    member: Booleans, target: tuple[Floats, Scale], control: tuple[Floats, Scale]
+    target: tuple[Ranking, Sequence[Ordered]], control: tuple[Ranking, Sequence[Ordered]]
 ) -> Callable[[float], Estimate]:
     r"""Estimate the AUC on the target minus the AUC on the never-trained control, paired over records.
 
@@ -298,24 +298,21 @@ def auc_beyond_control(
     both, and at most doubles the members' part of the variance of the control. Errors of dependent strata are added as
     in `ranking.combine`, by the strata of the target, which contain the strata of the control.
 
-    Returns a function from the confidence to the estimate.
+    Takes for each side the ranking and the ordered records that it was made of (`Ranking.in_order`), and returns a
+    function from the confidence to the estimate.
 
     Examples
     --------
+    >>> from leakscope.core.ranking import Scale, order_scores
     >>> rng = np.random.default_rng(0)
     >>> member, one = np.repeat([True, False], 400), Scale(np.zeros(800, int), np.zeros(800, int))
     >>> hardness = rng.normal(size=800)
-    >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
+    >>> def ranked(scores):
+    ...     ordered = order_scores(scores, member, one)
+    ...     return Ranking.in_order(scores, ordered), ordered
+    >>> auc_beyond_control(ranked(hardness + member), ranked(hardness))(0.95)
     0.26 [0.24, 0.28]
     """
-    both = [(scores, order_scores(scores, member, scale)) for scores, scale in (target, control)]
-    return difference_in_order(*((Ranking.in_order(*one), one[1]) for one in both))
-
-
-def difference_in_order(
-    target: tuple[Ranking, Sequence[Ordered]], control: tuple[Ranking, Sequence[Ordered]]
-) -> Callable[[float], Estimate]:
-    """`auc_beyond_control` from rankings and the orders that they come from."""
     (ranking, ordered), (rival, others) = target, control
     value, records = ranking.auc - rival.auc, ranking.members + ranking.nonmembers
     if not (ranking.weights.any() and rival.weights.any()):

@@ -275,7 +275,7 @@ def assess(
 
 
 def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estimate]:
-    return intervals.difference_in_order((target.ranking, target.ordered), (control.ranking, control.ordered))
+    return intervals.auc_beyond_control((target.ranking, target.ordered), (control.ranking, control.ordered))
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
