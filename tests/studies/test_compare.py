@@ -48,7 +48,7 @@ class Mechanism:
     values: tuple[int, ...] = (1,)
 
     name: ClassVar[str] = "mechanism"
-    knob: ClassVar[str] = "number"
+    setting_name: ClassVar[str] = "number"
     what: ClassVar[str] = "a mechanism of the tests"
     source: ClassVar[str] = "none"
 

@@ -135,7 +135,7 @@ def test_regression_comes_beside_its_predictions():
     y, z = (part @ np.arange(1.0, 7.0) + rng.normal(size=60) for part in (X, other))
     model = LinearRegression().fit(X, y)
     found = frontier(model, (X, y), (other, z), explanations=FeatureExplanation("gradient_x_input"), retrain=False)
-    assert found.beside == "predictions"
+    assert found.prediction == "predictions"
     assert found.settings["output"] == "value"
     assert found.explanations[0].faithfulness.infidelity.high < 1e-6
 
@@ -258,7 +258,7 @@ def test_leakage_is_beside_what_is_released_anyway():
     sets = people(n=150, features=4)
     model = LogisticRegression().fit(*sets[0])
     found = frontier(model, *sets, explanations=["gradient"], beside="labels", retrain=False, records=20)
-    assert found.beside == "labels"
-    assert found.claims[0].subject["beside"] == "labels"
+    assert found.prediction == "labels"
+    assert found.claims[0].subject["prediction"] == "labels"
     with pytest.raises(InputError, match="beside"):
         frontier(model, *sets, explanations=["gradient"], beside="predictions", retrain=False)

@@ -65,7 +65,7 @@ class Defense(Protocol):
 
     name: ClassVar[str]
     #: Name of the setting, with its unit.
-    knob: ClassVar[str]
+    setting_name: ClassVar[str]
     #: What it does, in a sentence for lay readers.
     what: ClassVar[str]
     source: ClassVar[str]

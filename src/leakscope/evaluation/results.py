@@ -439,7 +439,7 @@ class Extra:
 
     Parameters
     ----------
-    release, beside
+    release, prediction
         The explanation, and the prediction that it is released with.
     auc, advantage
         Gain of the attack on both over the attack on the prediction alone, on the same records. The intervals are simultaneous over the extras of
@@ -453,7 +453,7 @@ class Extra:
     """
 
     release: str
-    beside: str
+    prediction: str
     auc: Estimate
     advantage: Estimate
     without: Estimate

@@ -66,7 +66,7 @@ def bound_epsilon(
         return None
     pairs = []
     for at in [at for at, attack in enumerate(attacks) if is_primary(attack)] or range(len(attacks)):
-        attack, score = attacks[at], trial_of(at).target.guesses.score
+        attack, score = attacks[at], trial_of(at).target.attack_scores.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None

@@ -78,7 +78,9 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
         for setting, version in made:
             alone = isinstance(setting, str) and len(defense.settings) == 1
             name = f"{defense.name}{'' if alone else f' {_shown(setting)}'}{about}"
-            planned.append(Planned(name, defense.name, defense.knob, setting, defense.what, defense.source, version))
+            planned.append(
+                Planned(name, defense.name, defense.setting_name, setting, defense.what, defense.source, version)
+            )
     names = [version.name for version in planned]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"the version “{twice[0]}” is given twice: give it once")

@@ -79,7 +79,7 @@ class Described:
 
     name: str
     defense: str
-    knob: str
+    setting_name: str
     setting: float | int | str
     what: str
     source: str
@@ -91,7 +91,7 @@ class Version(Described):
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source
+    name, defense, setting_name, setting, what, source
         Which it is; ``what`` describes the defense for lay readers.
     changes
         What the defense changes: ``training``, ``answers``, ``explanations``, or ``nothing``.
@@ -188,7 +188,7 @@ class RecordVersion(Described):
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source, notes
+    name, defense, setting_name, setting, what, source, notes
         Which it is.
     release, budget
         What is released, and how many queries of one user are answered.

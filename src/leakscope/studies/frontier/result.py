@@ -84,7 +84,7 @@ class Frontier(Result):
     table = "explanations"
 
     explanations: tuple[ExplanationRisk, ...]
-    beside: str
+    prediction: str
     random_order: Estimate
     features: int
     scored: int
