@@ -19,7 +19,7 @@ STUDIES = {
     "audit": partial(ls.audit, **QUICK),
     "attributes": partial(ls.attributes, sensitive=[0, 1]),
     "compare": partial(ls.compare, defenses="label-only", **QUICK),
-    "frontier": partial(ls.frontier, explanations=["gradient"], records=40, **QUICK),
+    "frontier": partial(ls.frontier, releases=["gradient"], records=40, **QUICK),
 }
 FORMER = {
     "attributes": lambda: ls.attributes(MODEL, TRAIN, HOLDOUT, [0, 1]),

@@ -33,6 +33,7 @@ from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.attacks.reconstruction_static import static_queries
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.attacks.reconstruction_zeroing import zero_found_influences
+from leakscope.core.lazy import former_names
 from leakscope.models.model import Task
 from leakscope.releases.oracle import Reconstruction
 
@@ -47,6 +48,8 @@ __all__ = [
     "residual", "rmia", "self_revealing", "self_revelation", "static_queries", "subspace_reduction",
     "tree_on_score", "zero_found_influences",
 ]  # fmt: skip
+
+__getattr__ = former_names(__name__, {"Guesses": "Scores"})
 
 #: Every membership inference attack that needs no setting of its own, by short name. The contract tests run over all of them.
 REGISTRY: dict[str, Callable[[], Attack]] = {

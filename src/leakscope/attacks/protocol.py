@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
+from leakscope.core.lazy import former_names
 from leakscope.core.result import NotRun
 from leakscope.models.target import Model
 
@@ -147,3 +148,6 @@ class Attack:
         read = [name for name in self.releases if not from_references(name)]
         reasons = [reason for name in read if (reason := find_release(name).refuse(model))]
         return NotRun(self.release, self.name, reasons[0]) if reasons else None
+
+
+__getattr__ = former_names(__name__, {"Guesses": "Scores"})

@@ -92,7 +92,7 @@ def compare(
     with shared.progress_bars() as progress:
         found = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs, defenses=chosen,
-            explanations=() if releases is None else releases.split(","),
+            releases=() if releases is None else releases.split(","),
             record_explanations=record_explanations, utility_loss=utility_loss,
             references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,

@@ -26,7 +26,7 @@ def frontier(
             "Feature explanations to compare, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many.",
         ),
     ] = None,
-    beside: Annotated[
+    prediction: Annotated[
         str | None,
         option(
             ATTACKS, "What is released in any case: probabilities or labels; by default the most that the model gives."
@@ -70,8 +70,8 @@ def frontier(
     )
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, explanations=names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
-            drop_overlap=drop_overlap, confidence=confidence, margin=tolerance, seed=seed, workers=workers,
+            loaded, sets.train, sets.holdout, releases=names, prediction=prediction, baseline=baseline, records=records, references=references, retrain=retrain,
+            drop_overlap=drop_overlap, confidence=confidence, tolerance=tolerance, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))

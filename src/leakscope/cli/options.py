@@ -40,8 +40,8 @@ FORMER = {
         "--price": "--utility-loss",
         "--delta": "--defense-delta",
     },
-    "frontier": {"--explanations": "--releases", "--margin": "--tolerance"},
-    "reconstruct": {"--records": "--size", "--l2": "--penalty"},
+    "frontier": {"--explanations": "--releases", "--beside": "--prediction", "--margin": "--tolerance"},
+    "reconstruct": {"--records": "--size", "--l2": "--penalty", "--budget": "--queries", "--repeats": "--runs"},
 }
 GATE_FAILED = 1  # exit code of a failed gate or check
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
+from leakscope.core.lazy import former_name
 from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe
 
@@ -181,6 +182,7 @@ class Tunable:
     """A defense whose first field holds one or more settings, which are checked at construction."""
 
     allowed: ClassVar[Allowed]
+    knob = former_name("knob", "setting_name")
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.lazy import former_name
 from leakscope.core.result import Caveat, Outcome, Result
 
 
@@ -460,6 +461,7 @@ class Extra:
     together: Estimate
     control: Estimate | None
     beyond_control: Estimate | None
+    beside = former_name("beside", "prediction")
 
     @property
     def adds(self) -> bool:
@@ -526,7 +528,7 @@ class Audit(Result):
     """
 
     kind: ClassVar[str] = "audit"
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     codes: ClassVar[Mapping[str, Outcome | None]] = {
         "leak": "yes",
         "group_leak": "yes",

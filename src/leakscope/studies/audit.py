@@ -368,8 +368,8 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
 def _extras(selection: Selection, trial_of: Callable[[int], JudgedAttack], confidence: float) -> tuple[Extra, ...]:
     """What each explanation adds to the prediction; the intervals are simultaneous (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
-    beside = selection.prediction
-    return tuple(extra_leakage(trial_of(base), trial_of(more), beside, together) for base, more in selection.pairs)
+    prediction = selection.prediction
+    return tuple(extra_leakage(trial_of(base), trial_of(more), prediction, together) for base, more in selection.pairs)
 
 
 def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str, Any]:

@@ -23,7 +23,7 @@ HOW_TO_READ = (
     "The extra advantage is the membership advantage of an attacker who has the prediction and the explanation, minus that of an attacker who has the "
     "prediction alone. 0 is no gain, 1 is the largest.",
     "The control is the same gain in AUC on models that never saw the members. It should be 0 up to chance.",
-    "An explanation is dominated if another one is significantly better on one axis and worse by at most the margin on the other.",
+    "An explanation is dominated if another one is significantly better on one axis and worse by at most the tolerance on the other.",
 )
 
 
@@ -113,7 +113,7 @@ def _table(result: Frontier) -> Table:
         rows.append(Row(cells, *_TAGS[_adds(result, one)]))
     note = (
         f"Gain in membership advantage over the {name(result.prediction)} alone, with simultaneous intervals. A random order has a faithfulness of "
-        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['margin'])} is excluded."
+        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['tolerance'])} is excluded."
     )
     heads = ("Explanation", "Faithfulness", "Extra advantage", "Dominated by")
     return Table(heads, tuple(rows), "Faithfulness and extra risk", note, brief=True, most=20)
@@ -138,14 +138,14 @@ def _chart(result: Frontier) -> Chart:
     for one in result.explanations:
         methods.setdefault(one.method, []).append(Mark(one.faithfulness.order, one.advantage, name(one.name)))
     series = tuple(Series(name(method), tuple(marks), "points") for method, marks in methods.items())
-    margin = result.settings["margin"]
+    tolerance = result.settings["tolerance"]
     return Chart(
         "Faithfulness and extra risk of explanations",
         f"Lower right is best. Pareto-optimal by value: {listing([one.name for one in result.best], 5)}.",
         Axis("Faithfulness (0 is a random order)"),
         Axis("Extra membership advantage"),
         series,
-        rules=(Rule(0.0, "y", "no gain"), Rule(margin, "y", "margin")),
+        rules=(Rule(0.0, "y", "no gain"), Rule(tolerance, "y", "tolerance")),
         highlighted=tuple(name(one.name) for one in result.best),
         highlight="Pareto-optimal by value",
     )

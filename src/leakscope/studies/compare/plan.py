@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -131,6 +132,9 @@ def _read(one: Any) -> Defense:
             one = one()
         except TypeError:
             raise InputError(f"{one.__name__} needs settings: pass {one.__name__}(…) from Python") from None
+    if isinstance(getattr(one, "knob", None), str) and not hasattr(one, "setting_name"):
+        warnings.warn("write setting_name: the next version of defenses has no knob", FutureWarning, stacklevel=4)
+        type(one).setting_name = one.knob
     if not isinstance(one, Defense):
         raise InputError(f"a {type(one).__name__} is not a defense: pass those of leakscope.defenses, or their names")
     return one

@@ -102,7 +102,12 @@ def compare_records(
     left_out += rivals.attack(progress)
     pairs = zip(rivals.dominating(significantly=False), rivals.dominating(significantly=True), strict=True)
     found = [_version(rivals, versions, at, *pair) for at, pair in enumerate(pairs)]
-    settings |= {"release": asdict(release), "price": utility_loss, "margin": margin, "confidence of each": rivals.each}
+    settings |= {
+        "release": asdict(release),
+        "utility_loss": utility_loss,
+        "margin": margin,
+        "confidence of each": rivals.each,
+    }
     decided = _recommend(found, rivals)
     return RecordComparison(tuple(found), tuple(left_out), decided, tuple(warnings), plain_settings(settings))
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.lazy import former_name
 from leakscope.core.result import Caveat, NotRun, Outcome, Result
 from leakscope.evaluation.dominance import negated
 from leakscope.evaluation.results import Largest, Verdict
@@ -83,6 +84,7 @@ class Described:
     setting: float | int | str
     what: str
     source: str
+    knob = former_name("knob", "setting_name")
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,7 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "comparison"
+    schema_version: ClassVar[int] = 2
     table: ClassVar[str] = "compared"
     codes: ClassVar[Mapping[str, Outcome | None]] = {
         "leak": "yes",

@@ -45,7 +45,7 @@ from leakscope.worlds.workers import check_work
 UTILITY_LOSS = 0.01
 
 
-@formerly("defenses", price="utility_loss", shadows="references")
+@formerly("defenses", explanations="releases", price="utility_loss", shadows="references")
 def compare(
     model: Any,
     train: tuple[Any, Any] | None = None,
@@ -58,7 +58,7 @@ def compare(
     task: Any = None,
     classes: Any = None,
     outputs: Any = None,
-    explanations: Sequence[str] = (),
+    releases: Sequence[str] = (),
     record_explanations: RecordRelease | bool | None = None,
     utility_loss: float = UTILITY_LOSS,
     references: int | None = None,
@@ -85,7 +85,7 @@ def compare(
         See :func:`leakscope.audit`. Defenses that change training need a model that can be trained again.
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
-    explanations
+    releases
         Feature explanations that are released with the outputs, such as ``["gradient"]``: they are attacked too.
     record_explanations
         Record explanations that are released, as a `RecordRelease`, or True for five records with their influences:
@@ -130,7 +130,7 @@ def compare(
     of_records = [version for version in planned if version.made.records is not None]
     planned = [version for version in planned if version.made.records is None]
     release = read_release(record_explanations, target, of_records)
-    explained = _read_explanations(explanations, planned)
+    explained = _read_explanations(releases, planned)
     clock = Clock()
     with clock("record explanations"):
         by_records = None if release is None else compare_records(
@@ -192,8 +192,8 @@ def _recorded(
         "members": len(target.members),
         "held out": len(target.nonmembers),
         "judged": case.sample.judged,
-        "explanations": list(explained),
-        "price": utility_loss,
+        "releases": list(explained),
+        "utility_loss": utility_loss,
         "metric": metric,
         "references": case.design.numbers.references,
         "budget": settings.budget,
@@ -207,15 +207,15 @@ def _recorded(
     }
 
 
-def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
-    names = tuple(release.name for release in read_releases(explanations)) if len(explanations) else ()
+def _read_explanations(releases: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
+    names = tuple(release.name for release in read_releases(releases)) if len(releases) else ()
     if plain := [name for name in names if name in RELEASES]:
         raise InputError(
             f"{plain[0]} is not an explanation: the outputs are always attacked, name explanations such as gradient"
         )
     if not names and any(version.made.explanation is not None for version in planned):
         raise InputError(
-            "a defense of explanations needs a released explanation: name it with explanations=['gradient'] (--releases)"
+            "a defense of explanations needs a released explanation: name it with releases=['gradient'] (--releases)"
         )
     return names
 
