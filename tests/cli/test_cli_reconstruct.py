@@ -65,7 +65,7 @@ def test_a_holdout_file_is_what_the_attacker_knows(people, tmp_path, capsys):
 
 
 OUT_OF_RANGE = {
-    "k": 0, "budget": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "penalty": 0, "size": 301,
+    "k": 0, "queries": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "penalty": 0, "size": 301,
     "confidence": 0.3,
 }  # fmt: skip
 

@@ -1,17 +1,23 @@
-"""What studies share: how they take a model with its data, progress, and the calls of the last version that still work."""
+"""What studies share: how they take a model with its data, how they work, and the calls of the last version that still work."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from leakscope.core.errors import InputError
+from leakscope.evaluation.settings import Clock, Settings
+from leakscope.evaluation.training import Retrain
 from leakscope.models.adapters import EstimatorOutputs
 from leakscope.models.target import Target, make_target
 from leakscope.releases.release import Progress
+from leakscope.worlds.training import retrain
+from leakscope.worlds.workers import check_work
 
 Study = TypeVar("Study", bound=Callable[..., Any])
 
@@ -43,6 +49,25 @@ def given_model(model: Any) -> Any:
         return model
     predict = model.model.predict
     return predict.estimator if isinstance(predict, EstimatorOutputs) else model.model
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """How a study works: its settings, how it trains models, whom it tells of progress, and the seconds of its steps."""
+
+    settings: Settings
+    retrain: Retrain
+    progress: Progress | None
+    clock: Clock = field(default_factory=Clock)
+
+
+def read_work(
+    settings: Settings, workers: int | None, cluster: str | None, cache: str | Path | None, progress: Progress | None
+) -> Work:
+    """Check how a study is to work."""
+    checked = settings.checked()
+    check_work(workers, cluster, cache)
+    return Work(checked, partial(retrain, workers=workers, cluster=cluster, cache=cache), progress)
 
 
 class Steps:

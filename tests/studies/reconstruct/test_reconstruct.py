@@ -167,9 +167,7 @@ def test_numbers_of_numpy_can_be_saved(tmp_path):
 
 def test_precision_is_the_attack_on_rounded_influences():
     X, y = people(n=100, d=60)
-    found = reconstruct(
-        X, y, attacks=["subspace"], queries=4000, runs=2, precision=[16, 1], release=RecordRelease(k=1)
-    )
+    found = reconstruct(X, y, attacks=["subspace"], queries=4000, runs=2, precision=[16, 1], release=RecordRelease(k=1))
     assert list(found.precision) == [1, 16]
     assert found.precision[16].value == pytest.approx(found.attacks[0].share.value, abs=0.02)
     assert found.precision[1].value < found.precision[16].value / 2

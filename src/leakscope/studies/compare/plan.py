@@ -132,7 +132,7 @@ def _read(one: Any) -> Defense:
             one = one()
         except TypeError:
             raise InputError(f"{one.__name__} needs settings: pass {one.__name__}(…) from Python") from None
-    if isinstance(getattr(one, "knob", None), str) and not hasattr(one, "setting_name"):
+    if not hasattr(one, "setting_name") and isinstance(getattr(one, "knob", None), str):
         warnings.warn("write setting_name: the next version of defenses has no knob", FutureWarning, stacklevel=4)
         type(one).setting_name = one.knob
     if not isinstance(one, Defense):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leakscope.core import intervals
 from leakscope.core.checks import check_number, check_seed
@@ -20,7 +21,7 @@ from leakscope.evaluation.dominance import difference, exact, find_dominating
 from leakscope.evaluation.results import Audit
 from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
-from leakscope.models.model import Model
+from leakscope.models.model import Model, Outputs, Task
 from leakscope.models.provenance import model_fingerprint
 from leakscope.releases.feature_explanations import FeatureExplanation, explain_model, parse
 from leakscope.releases.feature_explanations.faithfulness import Bench, RecordScores
@@ -44,15 +45,18 @@ def frontier(
     *,
     releases: Sequence[FeatureExplanation | str] | None = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
-    task: Any = None,
-    classes: Any = None,
-    outputs: Any = None,
+    task: Task | None = None,
+    classes: ArrayLike | None = None,
+    outputs: Outputs | None = None,
     prediction: str | None = None,
     baseline: float = 0.0,
     records: int = 300,
     references: int | None = None,
+    budget: float | None = None,
+    random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
+    repeats: int | None = None,
     confidence: float = 0.95,
     tolerance: float = MARGIN,
     seed: int = 0,
@@ -65,7 +69,7 @@ def frontier(
 
     Parameters
     ----------
-    model, train, holdout, fit, task, classes, outputs, references, retrain, drop_overlap, workers, cluster, cache
+    model, train, holdout, fit, task, classes, outputs, references, budget, random_split, retrain, drop_overlap, repeats, workers, cluster, cache
         See :func:`leakscope.audit`; one audit is run for all explanations.
     releases
         Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all methods, and the gradient
@@ -103,16 +107,16 @@ def frontier(
     bench = Bench(target.model, target.nonmembers.X, baseline=baseline, records=records, seed=seed)
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
-        target, releases=[prediction, *scores], random_split=is_random_split(train, holdout),
-        references=references, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
-        cache=cache, progress=progress,
+        target, releases=[prediction, *scores], random_split=random_split or is_random_split(train, holdout), references=references,
+        budget=budget, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+        cluster=cluster, cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)
     settings = {
         "model": found.target.model, "releases": list(scores), "prediction": prediction, "baseline": bench.baseline,
         "output": bench.shown if target.model.task == "classification" else "value", "records": records,
-        "references": found.settings["references"], "retrain": retrain,
-        "drop_overlap": drop_overlap, "tolerance": tolerance, "confidence": confidence, "seed": seed,
+        "references": found.settings["references"], "budget": budget, "random split": found.settings["random split"], "retrain": retrain,
+        "drop_overlap": drop_overlap, "repeats": found.settings["repeats"], "tolerance": tolerance, "confidence": confidence, "seed": seed,
     }  # fmt: skip
     weighed = _weigh(scores, found, tolerance, confidence)
     return Frontier(
