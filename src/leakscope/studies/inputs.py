@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from leakscope.core.errors import InputError
+from leakscope.data.records import join_records
 from leakscope.evaluation.settings import Clock, Settings
 from leakscope.evaluation.training import Retrain
 from leakscope.models.adapters import EstimatorOutputs
@@ -41,6 +42,27 @@ def read_target(model: Any, train: Any, holdout: Any, **how: Any) -> Target:
     if extra := [name for name, value in given.items() if value is not None]:
         raise InputError(f"a Target is given, and {extra[0]} too: pass {extra[0]} to make_target")
     return model
+
+
+def read_universe(learner: Any, X: Any, y: Any) -> tuple[Any, Any, Any, int | None]:
+    """Give a learner with all records that it may be trained on; of a target its model, its records, and the number of members.
+
+    Examples
+    --------
+    >>> from leakscope.toys import lookup
+    >>> toy = lookup(n=100)
+    >>> read_universe(toy.model, toy.train, toy.holdout)[3]
+    100
+    >>> read_universe("ridge", [[0.0], [1.0]], [0.0, 1.0])
+    ('ridge', [[0.0], [1.0]], [0.0, 1.0], None)
+    """
+    if isinstance(learner, Target) or (isinstance(X, tuple) and isinstance(y, tuple)):
+        target = read_target(learner, X, y)
+        everyone = join_records(target.members, target.nonmembers)
+        return given_model(target), everyone.X, everyone.y, len(target.members)
+    if X is None or y is None:
+        raise InputError("pass a Target, a model with its training set and holdout, or a learner with X and y")
+    return learner, X, y, None
 
 
 def given_model(model: Any) -> Any:
