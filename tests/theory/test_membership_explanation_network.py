@@ -126,7 +126,7 @@ def test_the_predicted_and_the_true_label_are_seen():
     for member, true_label in ((predicted == 1, False), (labels == predicted, True)):
         attack, second = explanation_network("gradient", true_label=true_label), predicted[:, None].astype(float)
         found = cross_judge(attack, np.ones((n, 2)), member, labels=labels, second=second)
-        np.testing.assert_array_equal(found.guesses.says_member > 0, member)
+        np.testing.assert_array_equal(found.attack_scores.says_member > 0, member)
 
 
 @every_scenario
@@ -163,7 +163,7 @@ def test_labels_change_nothing_for_one_who_does_not_know_them():
     rng = np.random.default_rng(6)
     observed, second = scaled_explanations(MEMBER, 4, 2.0, rng), np.zeros((2 * N, 1))
     one, other = (
-        cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, second=second).guesses.score
+        cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, second=second).attack_scores.score
         for labels in (np.zeros(2 * N, dtype=int), rng.integers(0, 5, 2 * N))
     )
     np.testing.assert_array_equal(one, other)

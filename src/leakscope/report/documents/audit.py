@@ -381,17 +381,17 @@ def _shared_rank(audit: Audit) -> str:
 def _extras(audit: Audit) -> Details:
     ordered = sorted(audit.extras, key=lambda extra: -extra.auc.value)
     adding = [extra for extra in ordered if extra.adds]
-    beside = name(ordered[0].beside)
+    prediction = name(ordered[0].prediction)
     if adding:
         said = (
-            f"{count(len(adding), 'explanation adds', 'explanations add')} significantly to what an attacker learns from the {beside}: "
+            f"{count(len(adding), 'explanation adds', 'explanations add')} significantly to what an attacker learns from the {prediction}: "
             + "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
             + "."
         )
     else:
         highest = max(ordered, key=lambda extra: extra.auc.high)
         said = (
-            f"No explanation significantly increases what an attacker learns beyond the {beside}. The widest interval is that of {name(highest.release)}: "
+            f"No explanation significantly increases what an attacker learns beyond the {prediction}. The widest interval is that of {name(highest.release)}: "
             f"{write(highest.auc, 'signed')}."
         )
     rows = [

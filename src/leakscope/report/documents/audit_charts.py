@@ -183,7 +183,7 @@ def extras(ordered: Sequence[Extra]) -> Chart:
     )
     return Chart(
         "Gain in AUC by each explanation",
-        f"Beyond the {name(ordered[0].beside)}. At 0 the explanation adds nothing.",
+        f"Beyond the {name(ordered[0].prediction)}. At 0 the explanation adds nothing.",
         Axis("Gain in AUC"),
         Axis("", "category", categories=tuple(name(extra.release) for extra in ordered)),
         (Series("gain", marks, "points"),),

@@ -135,7 +135,7 @@ def _drop_explanation(audit: Audit) -> Iterator[Item]:
     if adding:
         most = max(adding, key=lambda extra: extra.auc.low)
         yield Item(
-            f"{name(most.release)} adds {write(most.auc, 'signed')} to the AUC beyond the {name(most.beside)}. Leave it out, or look for a less revealing one "
+            f"{name(most.release)} adds {write(most.auc, 'signed')} to the AUC beyond the {name(most.prediction)}. Leave it out, or look for a less revealing one "
             "with leakscope frontier.",
             "Do not release that explanation",
             MEASURED,
