@@ -5,7 +5,7 @@ Drawers (`svg`, `figures`) depend on charts, not on studies. The tooltip of a ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from leakscope.core.estimate import Estimate
@@ -112,5 +112,3 @@ class Chart:
     rules: tuple[Rule, ...] = ()
     highlighted: tuple[str, ...] = ()
     highlight: str = ""
-    note: str = ""
-    brief: bool = field(default=False, kw_only=True)
