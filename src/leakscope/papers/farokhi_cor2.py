@@ -21,7 +21,7 @@ import numpy as np
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.papers import panels
+from leakscope.papers import farokhi, panels
 from leakscope.papers.farokhi import COLUMNS, READING, SweepCase, SweepEffort, SweepPoint, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.trends import follows, slope
@@ -37,18 +37,14 @@ PAPER = {
     ),
     "numbers": "The paper has no experiment for it; the order is compared.",
 }
-FULL = {
+FULL = farokhi.FULL | {
     "deviations": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3),
     "epsilons": (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 200.0),
     "size": 30,
     "l2": 1.0,
     "delta": 1e-5,
-    "records": 200,
-    "draws": 2000,
-    "models": 200,
 }
-QUICK = FULL | {"deviations": (1e-4, 5e-4, 2e-3), "epsilons": (0.5, 10.0), "records": 50, "draws": 400, "models": 40}
-
+QUICK = FULL | farokhi.QUICK | {"deviations": (1e-4, 5e-4, 2e-3), "epsilons": (0.5, 10.0)}
 
 BETWEEN = 1.5  # a power above counts as 2, below as 1
 VARIANCE = "The fall begins with the variance t² of the noise. Under (ε, δ) its order is then log(1/δ)/ε²."

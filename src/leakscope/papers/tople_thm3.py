@@ -17,7 +17,7 @@ Each round has fresh records, and intervals are over rounds. The table also has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -184,13 +184,17 @@ def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "
 
 def _statements(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
-    ratios = _ratios(found, 0, 1)
-    less, more = sides(ratios)
-    most, least = sorted(more, key=lambda at: -ratios[at].low)[:1], sorted(less, key=lambda at: ratios[at].high)[:1]
-    ends = [*(("largest", at) for at in most), *(("smallest", at) for at in least)]
-    told = {f"{end} ratio, {_place(settings[at])}": ratios[at] for end, at in ends}
-    holds = False if more else True if less else None
-    return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
+    ratios = dict(zip(map(_place, settings), _ratios(found, 0, 1), strict=True))
+    return [not_above("ε of the causal learner is not above that of the associational one", ratios)]
+
+
+def not_above(said: str, ratios: Mapping[str, Estimate]) -> Claim:
+    """Decide whether all ratios are at most 1: refuted by one significantly above, inconclusive if none is below."""
+    less, more = ([list(ratios)[number] for number in side] for side in sides(list(ratios.values())))
+    ends = {"largest": sorted(more, key=lambda place: -ratios[place].low)}
+    ends["smallest"] = sorted(less, key=lambda place: ratios[place].high)
+    told = {f"{end} ratio, {place}": ratios[place] for end, places in ends.items() for place in places[:1]}
+    return statement(said, False if more else True if less else None, told)
 
 
 def _place(at: MoveCase) -> str:
