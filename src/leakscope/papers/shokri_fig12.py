@@ -16,7 +16,6 @@ import numpy as np
 
 from leakscope.attacks import Attack, explanation_network, explanation_norm, learned_explanation
 from leakscope.core import intervals
-from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
@@ -37,25 +36,6 @@ PAPER = {
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure: its statements are compared.",
 }
-FULL = {
-    "gaps": (0.15, 0.25, 0.3),
-    "methods": (
-        "gradient", "gradient_x_input", "integrated_gradients", "lrp", "deeplift",
-        "smoothgrad:samples=20", "smoothgrad:sigma=1.0:samples=20",
-    ),
-    "records": 2505,
-    "judged": 1200,
-    "draws": 2,
-}  # fmt: skip
-QUICK = {
-    "gaps": (0.25,),
-    "methods": ("gradient", "integrated_gradients", "lrp", "smoothgrad:samples=5"),
-    "records": 300,
-    "judged": 150,
-    "draws": 1,
-}
-
-SIMILAR = 0.03  # accuracies that may be this close count as similar
 LABELS = {
     "gradient": "gradient",
     "gradient_x_input": "× input",
@@ -63,6 +43,14 @@ LABELS = {
     "lrp": "LRP",
     "deeplift": "DeepLIFT",
 }
+SMOOTHED = ("smoothgrad:samples=20", "smoothgrad:sigma=1.0:samples=20")
+FULL = shokri_targets.FULL | {"gaps": (0.15, 0.25, 0.3), "methods": (*LABELS, *SMOOTHED)}
+QUICK = shokri_targets.QUICK | {
+    "gaps": (0.25,),
+    "methods": ("gradient", "integrated_gradients", "lrp", "smoothgrad:samples=5"),
+}
+
+SIMILAR = 0.03  # accuracies that may be this close count as similar
 Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 
@@ -128,19 +116,15 @@ def _statements(gap: float, found: Found) -> list[Claim]:
     return said
 
 
-def _strongest(found: Found, method: str) -> tuple[str, Estimate]:
-    """Give the attack that does best on an explanation, with its accuracy corrected for the selection."""
-    attacks = list(dict.fromkeys(name for _, name in found))
-    name = max(attacks, key=lambda name: accuracy(found[method, name]).value)
-    wider = intervals.mean_difference(found[method, name].says, 1 - 0.05 / len(attacks))
-    return name, wider.mapped(as_accuracy)
-
-
 def _best(gap: float, found: Found) -> str:
-    """State which attack does best on each explanation."""
-    best = {method: _strongest(found, method) for method in dict.fromkeys(method for method, _ in found)}
-    words = ", ".join(f"{method} {write(value)} ({name})" for method, (name, value) in best.items())
-    return f"Accuracy of the best attack at gap {gap:g}, corrected for selection: {words}."
+    """State which attack does best on each explanation, with its accuracy corrected for the selection."""
+    methods, attacks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    words = []
+    for method in methods:
+        best = max(attacks, key=lambda name: accuracy(found[method, name]).value)
+        wider = intervals.mean_difference(found[method, best].says, 1 - 0.05 / len(attacks))
+        words.append(f"{method} {write(wider.mapped(as_accuracy))} ({best})")
+    return f"Accuracy of the best attack at gap {gap:g}, corrected for selection: {', '.join(words)}."
 
 
 def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
@@ -148,13 +132,8 @@ def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
-        [_label(method) for method in methods],
+        [LABELS.get(how.method, f"SmoothGrad {how.sigma:g}") for how in map(parse, methods)],
         {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
         x_label="Explanation",
         y_label="Advantage of the attack (0: random guess)",
     )
-
-
-def _label(method: str) -> str:
-    how = parse(method)
-    return f"SmoothGrad {how.sigma:g}" if how.method == "smoothgrad" else LABELS[how.method]
