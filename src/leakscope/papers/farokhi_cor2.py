@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import mean
 from leakscope.core.result import Claim
 from leakscope.papers import farokhi, panels
 from leakscope.papers.farokhi import COLUMNS, READING, SweepCase, SweepEffort, SweepPoint, adult, measure
@@ -76,7 +75,9 @@ def run(
     if any(point.leakage is None for point in points):
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]
-    falls = [_fall(bare, point) for point in small]
+    # how much less each record leaks with noise: both were measured on the same draws
+    leaks, *less = (point.leakage.records["kl"].to_numpy(float) for point in (bare, *small))
+    falls = [mean(leaks - left) for left in less]
     order = slope(deviations, falls)
     return work.result(
         settings={
@@ -107,14 +108,6 @@ def _rows(
 ) -> list[list[Cell]]:
     parts = zip(noises, middle, points, strict=True)
     return [[part, noise, *cells, *point.cells()] for noise, cells, point in parts]
-
-
-def _fall(before: SweepPoint, after: SweepPoint) -> Estimate:
-    """Mean over records of how much less each leaks with noise; both were measured on the same draws."""
-    from leakscope.core.intervals import mean
-
-    less = before.leakage.records["kl"].to_numpy() - after.leakage.records["kl"].to_numpy()
-    return mean(np.asarray(less, np.float64), 0.95)
 
 
 def _statements(

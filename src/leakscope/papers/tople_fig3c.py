@@ -21,7 +21,7 @@ from leakscope.papers.tople_findings import (
     short,
     within,
 )
-from leakscope.papers.trends import Series, follows
+from leakscope.papers.trends import follows
 from leakscope.papers.work import Work
 
 ID = "tople-fig3c"
@@ -66,12 +66,11 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     )
 
 
-def _curve(point: Draws, laws: dict[float, Law], kind: str) -> Series:
-    return [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
-
-
 def _findings(point: Draws, laws: dict[float, Law]) -> list[Claim]:
-    network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
+    network, table = (
+        [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
+        for kind in (NETWORK, TABLE)
+    )
     little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
     higher = [
         (law.name, point.further(NETWORK, TABLE, Attempt(law.name, SORTED))) for noise, law in laws.items() if noise

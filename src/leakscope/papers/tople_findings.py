@@ -34,18 +34,13 @@ def title_of(point: Draws) -> str:
     return NETWORKS[point.plan.network.lower()].title
 
 
-def accuracy_rows(points: Sequence[Draws], kinds: Sequence[str]) -> list[list[Cell]]:
-    """Give the accuracy of each kind of model on its sample, on P and on P*."""
-    return [
+def accuracy_result(work: Work, points: Sequence[Draws], kinds: Sequence[str], **given: Any) -> Reproduction:
+    """Give the reproduction of a figure of accuracies of each kind of model on its sample, on P and on P*."""
+    rows = [
         [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
         for point in points
         for kind in kinds
     ]
-
-
-def accuracy_result(work: Work, points: Sequence[Draws], kinds: Sequence[str], **given: Any) -> Reproduction:
-    """Give the reproduction of a figure of accuracies; ``given`` is what `Work.result` takes besides."""
-    rows = accuracy_rows(points, kinds)
     return work.result({"reading": READING, **work.settings}, columns=ACCURACY_COLUMNS, rows=rows, **given)
 
 

@@ -102,7 +102,7 @@ def run(
         },
         columns=["part", "data", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
                  "others/all", "bounds", "root_of_parameters"],
-        rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
+        rows=list(map(_row, settings, found)),
         statements=_statements(settings, found),
         notes=_notes(settings, found),
         panels=[_figure(settings, found)],
@@ -132,12 +132,6 @@ def _records(data: str, n: int, seed: np.random.SeedSequence) -> tuple[Floats, F
     return given.astype(np.float64), others.astype(np.float64), y
 
 
-def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[Floats]:
-    """Columns of the three sets."""
-    chosen = np.sort(rng.choice(others.shape[1], min(causes.shape[1], others.shape[1]), replace=False))
-    return [causes, np.hstack([causes, others]), others[:, chosen]]
-
-
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +147,9 @@ def _cell(setting: MoveCase, swaps: int, rounds: int, few: int, seed: int) -> Se
     for number in range(rounds):
         drawn, chosen = np.random.SeedSequence(place, spawn_key=(number,)).spawn(2)
         causes, others, y = _records(setting.data, records, drawn)
-        tables = _features(causes, others, np.random.default_rng(chosen))
+        width, count = others.shape[1], min(causes.shape[1], others.shape[1])
+        some = np.sort(np.random.default_rng(chosen).choice(width, count, replace=False))
+        tables = [causes, np.hstack([causes, others]), others[:, some]]  # in the order of `SETS`
         for column, table in enumerate(tables):
             given = partial(sensitivity, learner, table, y, setting.size, norm=1, swaps=swaps, seed=number, workers=1)
             moves[number, column] = given(method=setting.part).value
@@ -184,21 +180,22 @@ def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "
 
 def _statements(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
-    ratios = dict(zip(map(_place, settings), _ratios(found, 0, 1), strict=True))
-    return [not_above("ε of the causal learner is not above that of the associational one", ratios)]
+    places = [f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}" for at in settings]
+    holds, least, most = not_above(dict(zip(places, _ratios(found, 0, 1), strict=True)))
+    ends = [("largest", most), ("smallest", least)]
+    told = {f"{end} ratio, {place}": ratio for end, ratios in ends for place, ratio in ratios.items()}
+    return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
-def not_above(said: str, ratios: Mapping[str, Estimate]) -> Claim:
-    """Decide whether all ratios are at most 1: refuted by one significantly above, inconclusive if none is below."""
-    less, more = ([list(ratios)[number] for number in side] for side in sides(list(ratios.values())))
-    ends = {"largest": sorted(more, key=lambda place: -ratios[place].low)}
-    ends["smallest"] = sorted(less, key=lambda place: ratios[place].high)
-    told = {f"{end} ratio, {place}": ratios[place] for end, places in ends.items() for place in places[:1]}
-    return statement(said, False if more else True if less else None, told)
+def not_above(ratios: Mapping[str, Estimate]) -> tuple[bool | None, dict[str, Estimate], dict[str, Estimate]]:
+    """Decide whether all ratios are at most 1, and give the one farthest below 1 and the one farthest above.
 
-
-def _place(at: MoveCase) -> str:
-    return f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
+    One that is significantly above refutes it, and it is inconclusive if none is significantly below.
+    """
+    less, more = ([list(ratios.items())[number] for number in side] for side in sides(list(ratios.values())))
+    least = sorted(less, key=lambda pair: pair[1].high)[:1]
+    most = sorted(more, key=lambda pair: -pair[1].low)[:1]
+    return False if more else True if less else None, dict(least), dict(most)
 
 
 def _notes(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[str]:
