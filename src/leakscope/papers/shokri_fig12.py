@@ -16,6 +16,7 @@ import numpy as np
 
 from leakscope.attacks import Attack, explanation_network, explanation_norm, learned_explanation
 from leakscope.core import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
@@ -116,15 +117,19 @@ def _statements(gap: float, found: Found) -> list[Claim]:
     return said
 
 
+def _strongest(found: Found, method: str) -> tuple[str, Estimate]:
+    """Give the attack that does best on an explanation, with its accuracy corrected for the selection."""
+    attacks = list(dict.fromkeys(name for _, name in found))
+    name = max(attacks, key=lambda name: accuracy(found[method, name]).value)
+    wider = intervals.mean_difference(found[method, name].says, 1 - 0.05 / len(attacks))
+    return name, wider.mapped(as_accuracy)
+
+
 def _best(gap: float, found: Found) -> str:
-    """State which attack does best on each explanation, with its accuracy corrected for the selection."""
-    methods, attacks = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
-    words = []
-    for method in methods:
-        best = max(attacks, key=lambda name: accuracy(found[method, name]).value)
-        wider = intervals.mean_difference(found[method, best].says, 1 - 0.05 / len(attacks))
-        words.append(f"{method} {write(wider.mapped(as_accuracy))} ({best})")
-    return f"Accuracy of the best attack at gap {gap:g}, corrected for selection: {', '.join(words)}."
+    """State which attack does best on each explanation."""
+    best = {method: _strongest(found, method) for method in dict.fromkeys(method for method, _ in found)}
+    words = ", ".join(f"{method} {write(value)} ({name})" for method, (name, value) in best.items())
+    return f"Accuracy of the best attack at gap {gap:g}, corrected for selection: {words}."
 
 
 def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:

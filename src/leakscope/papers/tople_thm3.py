@@ -132,6 +132,12 @@ def _records(data: str, n: int, seed: np.random.SeedSequence) -> tuple[Floats, F
     return given.astype(np.float64), others.astype(np.float64), y
 
 
+def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[Floats]:
+    """Columns of the three sets."""
+    chosen = np.sort(rng.choice(others.shape[1], min(causes.shape[1], others.shape[1]), replace=False))
+    return [causes, np.hstack([causes, others]), others[:, chosen]]
+
+
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
@@ -147,9 +153,7 @@ def _cell(setting: MoveCase, swaps: int, rounds: int, few: int, seed: int) -> Se
     for number in range(rounds):
         drawn, chosen = np.random.SeedSequence(place, spawn_key=(number,)).spawn(2)
         causes, others, y = _records(setting.data, records, drawn)
-        width, count = others.shape[1], min(causes.shape[1], others.shape[1])
-        some = np.sort(np.random.default_rng(chosen).choice(width, count, replace=False))
-        tables = [causes, np.hstack([causes, others]), others[:, some]]  # in the order of `SETS`
+        tables = _features(causes, others, np.random.default_rng(chosen))
         for column, table in enumerate(tables):
             given = partial(sensitivity, learner, table, y, setting.size, norm=1, swaps=swaps, seed=number, workers=1)
             moves[number, column] = given(method=setting.part).value
