@@ -161,7 +161,7 @@ def judged(attack, model, X, y):
     """AUC and mean decision of members minus that of non-members, which come second; half of the records are known."""
     seen = observe(model, Records(X, y, np.arange(len(y))), [attack.release])[attack.release]
     found = cross_judge(attack, seen, np.arange(len(y)) < len(y) // 2, labels=y)
-    says = found.guesses.says_member
+    says = found.attack_scores.says_member
     return found.ranking.auc, says[found.member].mean() - says[~found.member].mean()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import bounded_loss, learned, likelihood_ratio, loss_threshold
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.causal import draw, load_network, redraw
 from leakscope.causal.kinds import TableKind
 from leakscope.causal.membership import ModelPair, try_blind, try_membership
@@ -53,7 +53,7 @@ def high_confidence():
 
     def guess(evidence, rng):  # noqa: ARG001
         score = evidence.observed[:, 1]
-        return Guesses(score, (score > 0.6).astype(float))
+        return Scores(score, (score > 0.6).astype(float))
 
     return Attack("high confidence", "probabilities", "made up", guess, fixed_scale=True)
 
@@ -130,7 +130,7 @@ def high_or_low():
         for value in np.unique(p):
             share = np.mean(known.member[p == value])
             score[evidence.observed[:, 1] == value] = share
-        return Guesses(score, (score > 0.55).astype(float))
+        return Scores(score, (score > 0.55).astype(float))
 
     return Attack("frequencies", "probabilities", "made up", guess)
 

@@ -81,7 +81,7 @@ def test_each_says_what_it_is() -> None:
         defense = make(name)
         assert isinstance(defense, Defense)
         assert defense.name == name
-        assert defense.knob, name
+        assert defense.setting_name, name
         assert defense.source, name
         assert defense.what[0].islower()
         assert not defense.what.endswith(".")

@@ -68,7 +68,7 @@ def test_an_explanation_that_tells_all_adds_what_it_must(sure):
     """The AUC with an uninformative prediction is 1 - (1 - sure) / 2, up from one half."""
     found = run_steep(["probabilities", "gradient"], sure, retrain=False)
     (extra,) = found.extras
-    assert (extra.release, extra.beside) == ("gradient", "probabilities")
+    assert (extra.release, extra.prediction) == ("gradient", "probabilities")
     members = two_sets()[0][0]
     share = np.mean(np.isin(members[:, 0], Steep(members, sure).steep.numpy()))
     assert extra.auc.low <= share / 2 <= extra.auc.high
@@ -110,7 +110,7 @@ def test_a_regression_model_releases_predictions_and_explanations():
     y = X[:, 0] + rng.normal(size=800)
     model = LinearRegression().fit(X[:400], y[:400])
     found = run(model, (X[:400], y[:400]), (X[400:], y[400:]), ["predictions", "gradient_x_input"])
-    assert found.extras[0].beside == "predictions"
+    assert found.extras[0].prediction == "predictions"
     assert {risk.release for risk in found.risks} == {"squared_error", "predictions", "gradient_x_input"}
 
 
@@ -120,7 +120,7 @@ def test_releases_decide_what_is_attacked():
     assert {risk.release for risk in labels.risks} == {"labels"}
     assert labels.extras == ()
     beside_labels = run(*given, ["labels", "gradient"], retrain=False)
-    assert [(extra.release, extra.beside) for extra in beside_labels.extras] == [("gradient", "labels")]
+    assert [(extra.release, extra.prediction) for extra in beside_labels.extras] == [("gradient", "labels")]
     alone = run(*given, ["gradient"], retrain=False)
     assert {risk.release for risk in alone.risks} == {"gradient"}
     assert alone.extras == ()
@@ -136,7 +136,7 @@ def logistic(seed=6, n=120):
 def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanation_adds(prediction):
     found = run(*logistic(), [prediction, "gradient"], references=2, workers=1)
     (extra,) = found.extras
-    assert (extra.release, extra.beside) == ("gradient", prediction)
+    assert (extra.release, extra.prediction) == ("gradient", prediction)
     names = [risk.attack for risk in found.risks]
     assert LEARNED_WITH_PREDICTION in names
     assert not {learned_prediction(prediction).name, learned_explanation("gradient", second=prediction).name} & {*names}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from samples import around, sample_audit, sample_risk
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
@@ -23,7 +23,7 @@ def assess_all(score_sets, member, blind, control=None):
     """Verdict on several attacks, each given by its scores; ``control`` are the scores on the never-trained model."""
 
     def judged(scores, truth=member):
-        return Judged(Guesses(scores, (scores > 0).astype(float)), truth, Scale.of_one(len(member)))
+        return Judged(Scores(scores, (scores > 0).astype(float)), truth, Scale.of_one(len(member)))
 
     unseen, shuffled = None if control is None else judged(control), np.roll(member, len(member) // 2)
     trials = [

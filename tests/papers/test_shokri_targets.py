@@ -8,7 +8,7 @@ from deciding import around, check_seed, decisions, holds
 
 from leakscope import papers
 from leakscope.attacks import explanation_norm, loss_threshold
-from leakscope.attacks.protocol import Evidence, Guesses, Known
+from leakscope.attacks.protocol import Evidence, Known, Scores
 from leakscope.core.errors import InputError
 from leakscope.data import datasets
 from leakscope.evaluation.risk import Judged
@@ -180,7 +180,7 @@ def test_accuracy_is_the_share_of_right_decisions(overfitted):
     seen = watched(overfitted)
     for attack in (explanation_norm("gradient"), loss_threshold("log_loss")):
         judged = shokri_targets.judge(attack, seen, np.random.default_rng(0))
-        right = np.mean((judged.guesses.says_member > 0.5) == judged.member)
+        right = np.mean((judged.attack_scores.says_member > 0.5) == judged.member)
         half = np.bincount(seen.sample.half)
         assert abs(half[0] - half[1]) <= 2
         found = shokri_targets.accuracy(judged)
@@ -195,7 +195,7 @@ def test_an_attack_sees_only_the_half_that_it_is_not_asked_about(overfitted):
 
     def guess(evidence, rng):  # noqa: ARG001
         asked.append((evidence.observed[:, 0], evidence.known.observed[:, 0], evidence.second[:, 0]))
-        return Guesses(np.zeros(len(evidence)), np.zeros(len(evidence)))
+        return Scores(np.zeros(len(evidence)), np.zeros(len(evidence)))
 
     attack = shokri_fig1.Attack("spy", "log_loss", "test", guess, second="labels")
     shokri_targets.judge(attack, seen, np.random.default_rng(0))
@@ -254,8 +254,8 @@ def test_the_interval_of_a_gain_covers():
     for _ in range(400):
         one, fresh = decisions(rng, 0.7), decisions(rng, 0.6)
         shared = rng.random(200) < 0.5
-        says = np.where(shared, one.guesses.says_member, fresh.guesses.says_member)
-        found = shokri_targets.gain(one, Judged(Guesses(says, says), one.member, one.scale))
+        says = np.where(shared, one.attack_scores.says_member, fresh.attack_scores.says_member)
+        found = shokri_targets.gain(one, Judged(Scores(says, says), one.member, one.scale))
         hits += found.low <= 0.05 <= found.high
     assert hits / 400 >= 0.95 - 2.5 * np.sqrt(0.95 * 0.05 / 400)
 

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 import leakscope as ls
 from leakscope import selfcheck, toys
 from leakscope.attacks import bounded_loss, learned, lira, loss_threshold, rmia
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
 from leakscope.data.small_groups import SMALLEST_GROUP
@@ -600,7 +600,7 @@ def test_a_hundred_tiny_audits_end_without_a_crash():
 def test_a_list_of_members_of_whom_few_were_trained_on_is_warned_of(trained, shift, warnings):
     score, member = np.random.default_rng(0).normal(size=8000), np.repeat([True, False], 4000)
     score[: int(4000 * trained)] += shift
-    judged = Judged(Guesses(score, (score > 0) * 1.0), member, Scale.of_one(8000))
+    judged = Judged(Scores(score, (score > 0) * 1.0), member, Scale.of_one(8000))
     assert len(trained_share(judged)) == warnings
 
 

@@ -118,7 +118,7 @@ def test_the_predicted_and_the_true_label_are_seen():
     for member, true_label in ((predicted == 1, False), (labels == predicted, True)):
         attack, second = explanation_network("gradient", true_label=true_label), predicted[:, None].astype(float)
         found = cross_judge(attack, np.ones((n, 2)), member, labels=labels, second=second)
-        np.testing.assert_array_equal(found.guesses.says_member > 0, member)
+        np.testing.assert_array_equal(found.attack_scores.says_member > 0, member)
 
 
 @every_scenario
