@@ -113,4 +113,3 @@ class Paired:
         share = min(count // len(sets), *(len(records) for records in sets))
         mixed = reduce(join_records, [records.take(rng.permutation(len(records))[:share]) for records in sets])
         return mixed.take(np.resize(rng.permutation(len(mixed)), count))
-

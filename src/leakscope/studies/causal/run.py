@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from leakscope.attacks.protocol import Attack
 from leakscope.causal.bif import read_bif
 from leakscope.causal.encoding import MISSING, encode
 from leakscope.causal.kinds import Kind
-from leakscope.causal.membership import MOST_JUDGED, Blind, ModelPair
+from leakscope.causal.membership import MOST_JUDGED, Blind, releases_of
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
 from leakscope.core.checks import check_confidence, check_count, check_seed
@@ -28,20 +29,23 @@ from leakscope.data.records import list_names
 from leakscope.models.model import Model, Task
 from leakscope.releases.release import Progress
 from leakscope.studies.causal.claims import decide
-from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise
+from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise, sensitive_variants
 from leakscope.studies.causal.measuring import (
+    Judging,
     ScenarioPart,
     compare,
+    draw_trials,
     measure,
     measure_blind,
     pool_attacks,
     pool_blind,
-    train_pair,
 )
 from leakscope.studies.causal.models import choose_kinds
 from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy, Choice, Source
 from leakscope.studies.causal.scenarios import CausalProblem, from_environments, from_graph, from_parents, without
+from leakscope.studies.causal.training import Questions, Retrain, recorded, train_all
 from leakscope.studies.inputs import Steps, formerly
+from leakscope.worlds.training import retrain
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.
 SHIFTS = ("random", "parents", "children", "all")
@@ -73,6 +77,9 @@ def study(
     most: int = MOST_JUDGED,
     confidence: float = 0.95,
     seed: int = 0,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> CausalStudy:
     """Compare a model on the causes of a label with one on all columns: utility, membership, attributes, under shift too.
@@ -114,8 +121,8 @@ def study(
         Whether to measure the sensitivity of least squares on the causes and on all columns.
     most
         Members judged at most.
-    confidence, seed, progress
-        As in `leakscope.audit`.
+    confidence, seed, workers, cluster, cache, progress
+        As in `leakscope.audit`. A scenario trains every kind of model on two samples; these pairs are trained in parallel.
 
     Examples
     --------
@@ -145,17 +152,21 @@ def study(
         confidence=confidence, seeds=seeds.spawn(1)[0],
     )  # fmt: skip
     check_sensitive(sensitive, problem)
-    tried = _chosen_attacks(attacks, paper_attack, "regression" if problem.classes is None else "classification")
+    task = "regression" if problem.classes is None else "classification"
+    tried = _chosen_attacks(attacks, paper_attack, task)
     kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
+    able, not_run = _able(tried, kinds[0].model(problem.classes, _untrained))
     each = 1 - (1 - confidence) / max(1, len(tried))
+    judging = Judging(able, tuple(dict.fromkeys(sensitive)), most, confidence, each)
     steps = (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive)
     report = Steps("comparing models", steps, progress)
+    train = partial(retrain, workers=workers, cluster=cluster, cache=cache, progress=progress)
     # Threads of models this small wait for each other, for minutes where the machine is busy.
     with one_thread():
-        runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
-        attributes = measure_attributes(problem, runs.trained, sensitive, seed, confidence)
+        runs = _run(problem, kinds, judging, seeds, train, report)
+        attributes = measure_attributes(problem, runs.recorded, judging.sensitive, seed, confidence)
         report(bool(sensitive))
-        needed = measure_noise(problem, seed, confidence) if noise else None
+        needed = measure_noise(problem, seed, confidence, cache) if noise else None
         report(noise)
     settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
         "model": kinds[1].name, "graph": None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name, "wrong": wrong, "dropped": drop, "sensitive": sensitive,
@@ -171,7 +182,7 @@ def study(
         noise=needed,
         attributes=attributes,
         choice=choice,
-        not_run=tuple(runs.not_run.values()),
+        not_run=not_run,
         settings=plain_settings(settings),
         seconds={"total": round(time.perf_counter() - start, 3)},
         **stamp(),
@@ -180,48 +191,58 @@ def study(
 
 
 class _Runs(NamedTuple):
-    """What each kind did in each scenario, the blind baselines, the pairs of the first scenario, and what could not run."""
+    """What each kind did in each scenario, the blind baselines, and the model of each kind as attribute inference queries it."""
 
     parts: list[list[ScenarioPart]]
     blinds: list[dict[str, list[Blind]]]
-    trained: dict[str, ModelPair]
-    not_run: dict[tuple[str, str], NotRun]
+    recorded: dict[str, Model]
 
 
 def _run(
     problem: CausalProblem,
     kinds: Sequence[Kind],
-    attacks: Sequence[Attack],
-    most: int,
-    each: float,
-    confidence: float,
+    judging: Judging,
     seeds: np.random.SeedSequence,
+    train: Retrain,
     report: Steps,
 ) -> _Runs:
     """Train and measure every kind in every scenario."""
-    runs = _Runs([[] for _ in kinds], [], {}, {})
-    for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
-        *drawn, last = child.spawn(len(kinds) + 1)
-        runs.blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
+    count = len(problem.scenarios)
+    drawn = [child.spawn(len(kinds) + 1) for child in seeds.spawn(count)]
+    trials = [
+        # the second child: results that earlier versions saved keep their numbers
+        draw_trials(scenario, judging.most, own[number].spawn(2)[1])
+        for number in range(len(kinds))
+        for scenario, own in zip(problem.scenarios, drawn, strict=True)
+    ]
+    variants = sensitive_variants(problem, judging.sensitive)
+    releases = releases_of(judging.attacks, "regression" if problem.classes is None else "classification")
+    seed = int(seeds.spawn(1)[0].generate_state(1)[0])
+    seen = train_all(partial(train, seed=seed), Questions(problem, kinds, trials, releases, variants))
+    pairs = [seen[start : start + 2] for start in range(0, len(seen), 2)]
+    runs = _Runs([[] for _ in kinds], [], {})
+    for place, (scenario, own) in enumerate(zip(problem.scenarios, drawn, strict=True)):
+        runs.blinds.append(measure_blind(scenario, judging, own[-1]))
         report()
-        for kind, own, kept in zip(kinds, drawn, runs.parts, strict=True):
-            training, attacking = own.spawn(2)
-            pair = train_pair(kind, scenario, problem.classes, training)
-            runs.trained.setdefault(kind.name, pair)
-            able = [attack for attack in attacks if not _refused(attack, pair.models[0], runs.not_run)]
-            kept.append(
-                measure(kind, pair, scenario, able, most=most, seeds=attacking, each=each, confidence=confidence)
-            )
+        for number, kept in enumerate(runs.parts):
+            pair = number * count + place
+            kept.append(measure(scenario, pairs[pair], trials[pair], judging))
             report()
+    for number, kind in enumerate(kinds if len(variants) else ()):
+        answers = pairs[number * count][0]["variants"]
+        runs.recorded[kind.name] = recorded(kind, problem.classes, variants, answers)
     return runs
 
 
-def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun]) -> bool:
-    """Whether a model can't give what an attack reads; the reason is kept."""
-    reason = attack.refuse(model)
-    if reason is not None:
-        not_run[attack.release, attack.name] = reason
-    return reason is not None
+def _untrained(X: Any) -> Any:
+    """Stand for the predictions of a model that attacks may refuse before it is trained."""
+    raise NotImplementedError
+
+
+def _able(attacks: Sequence[Attack], model: Model) -> tuple[tuple[Attack, ...], tuple[NotRun, ...]]:
+    """The attacks that can read such a model, and why the others can't."""
+    refused = {(attack.release, attack.name): reason for attack in attacks if (reason := attack.refuse(model))}
+    return tuple(one for one in attacks if (one.release, one.name) not in refused), tuple(refused.values())
 
 
 # --- what is compared on what -----------------------------------------------------------------------------------------
