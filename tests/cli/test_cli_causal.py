@@ -51,9 +51,11 @@ def test_it_is_printed_and_written(folder, tmp_path, capsys):
     assert found.command.startswith("leakscope causal")
 
 
-def test_json_and_nothing_else(folder, capsys):
-    assert run(*quick(folder / "people.csv"), "--causes", "rain", "--json") == 0
+def test_json_and_nothing_else(folder, tmp_path, capsys):
+    where = ("--workers", 2, "--cache", tmp_path / "cache")
+    assert run(*quick(folder / "people.csv"), "--causes", "rain", "--json", *where) == 0
     found = json.loads(capsys.readouterr().out)
+    assert len(list((tmp_path / "cache").glob("*.npz"))) == 3
     assert found["causes"] == ["rain"]
     assert found["settings"]["trained_on"] == 150
 
