@@ -62,7 +62,7 @@ def _compared(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estima
         compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
         for case, values in zip(found, measured, strict=True)
         for place, k in enumerate(LEVELS)
-        if case.l2 == 1 and (stated := case.stated(place)) is not None
+        if case.penalty == 1 and (stated := case.stated(place)) is not None
     ]
 
 

@@ -39,7 +39,7 @@ def test_retrained_logistic_regression_is_the_exact_solution() -> None:
     X, y = records()
     points, _ = records(30, seed=1)
     learner = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-12, max_iter=1000)
-    found, exact = retrain_without_each(learner, X, y), leave_one_out(X, y, l2=1.0)
+    found, exact = retrain_without_each(learner, X, y), leave_one_out(X, y, penalty=1.0)
     np.testing.assert_allclose(found.probabilities(points), exact.probabilities(points), atol=1e-9)
     np.testing.assert_allclose(found.probabilities_without(points), exact.probabilities_without(points), atol=1e-9)
 
