@@ -120,10 +120,9 @@ def test_a_variable_is_dropped_from_a_file_as_from_samples(folder, capsys):
 
 def test_dropping_changes_no_record_that_is_left():
     seeds = [np.random.SeedSequence(0) for _ in range(2)]
-    settings = {"rows": 150, "shift": "random", "draws": 1}
     sachs = causal.load_network("sachs")
     whole, part = (
-        from_graph(sachs, "Akt", None, seeds=seed, drop=drop, **settings)
+        from_graph(sachs, "Akt", 150, shift=("random", 1), seeds=seed, drop=drop)
         for seed, drop in zip(seeds, ((), ("Raf",)), strict=True)
     )
     kept = [column for column, name in enumerate(whole.names) if name != "Raf"]

@@ -74,7 +74,8 @@ def test_a_study_trains_on_its_records_and_keeps_others_apart():
 def test_two_weights_share_their_draws_and_two_draws_do_not():
     source = made_up("hospital")
     one, weaker, other = (
-        shokri.study(InfluenceCase(source, penalty, 2, 40), draw, 0).rows for penalty, draw in ((1, 0), (0.1, 0), (1, 1))
+        shokri.study(InfluenceCase(source, penalty, 2, 40), draw, 0).rows
+        for penalty, draw in ((1, 0), (0.1, 0), (1, 1))
     )
     assert (one == weaker).all()
     assert (one != other).any()

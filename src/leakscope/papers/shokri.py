@@ -226,7 +226,10 @@ def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
     return {
         "reading": READING,
         "stands_in": stands_in[0] if stands_in else "none: all data sets are those of the paper",
-        "cases": [{"data": case.source.name, "penalty": case.penalty, "size": case.size, "draws": case.draws} for case in found],
+        "cases": [
+            {"data": case.source.name, "penalty": case.penalty, "size": case.size, "draws": case.draws}
+            for case in found
+        ],
         **more,
     }
 

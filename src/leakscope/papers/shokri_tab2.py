@@ -53,7 +53,9 @@ def run(work: Work, **drawn: Any) -> Reproduction:
         for case, groups in zip(found, tables, strict=True)
         for group in groups
         for place, k in enumerate(LEVELS)
-        if case.penalty == 1 and (value := group.revealed[place]) and (stated := case.stated(place, group.name)) is not None
+        if case.penalty == 1
+        and (value := group.revealed[place])
+        and (stated := case.stated(place, group.name)) is not None
     ]
     return work.result(
         settings=shokri.settings(found, k=LEVELS, interval=shokri.pooled_share.__name__),

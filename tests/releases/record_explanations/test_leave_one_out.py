@@ -59,7 +59,9 @@ def test_refits_give_the_same_models(seed, n, d, rare, penalty):
     loo = leave_one_out(X, y, penalty)
     for i in range(n):
         rest = np.arange(n) != i
-        refit = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X[rest], y[rest])
+        refit = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(
+            X[rest], y[rest]
+        )
         # Two points with gradients below g are at most 2g / (smallest curvature) apart. The penalty gives the weights
         # curvature penalty; the constant has that of the records, above 0.01 in these worlds.
         assert np.abs(refit.coef_[0] - loo.coef[i]).max() <= 1e-6
@@ -160,7 +162,10 @@ def test_progress_ends_with_all_records():
         ([[1.0], [2.0]], [0, 1], 1.0, r"\b0\b"),  # the only record of its class
         ([[1.0], [2.0], [3.0]], [0, 0, 0], 1.0, "labels"),
         ([[1.0], [2.0], [3.0]], [0, 1, 2], 1.0, "labels.*3"),
-        *(([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], penalty, "penalty") for penalty in (0.0, -1.0, float("nan"), "strong", True)),
+        *(
+            ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], penalty, "penalty")
+            for penalty in (0.0, -1.0, float("nan"), "strong", True)
+        ),
         ([[1.0], [np.nan], [3.0], [4.0]], [0, 1, 0, 1], 1.0, r"\b0\b"),  # the column
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], 1.0, r"\(4,\)"),
         ([["a"], ["b"], ["c"], ["d"]], [0, 1, 0, 1], 1.0, "<U1"),
