@@ -83,7 +83,9 @@ def logistic(data: str, X: Any, y: Any, points: Any, penalty: float, refits: boo
     true = influences(exact, points, labels)
     methods = [("first order (influence function)", first_order), ("one corrected step", one_step)]
     if refits:
-        methods.append(("scikit-learn refits, default tolerance", lambda *_: refit(exact, X, y, penalty, np.arange(len(y)))))
+        methods.append(
+            ("scikit-learn refits, default tolerance", lambda *_: refit(exact, X, y, penalty, np.arange(len(y))))
+        )
     for name, method in methods:
         yield line(data, penalty, name, influences(method(X, y, penalty), points, labels), true)
     if not refits:
@@ -148,7 +150,9 @@ def table() -> Iterator[str]:
     X, y = adult()
     for penalty in (1.0, 0.01):
         points = X[RECORDS : RECORDS + POINTS]
-        yield from logistic(f"Adult, {RECORDS:,} × {X.shape[1]}", X[:RECORDS], y[:RECORDS], points, penalty, refits=True)
+        yield from logistic(
+            f"Adult, {RECORDS:,} × {X.shape[1]}", X[:RECORDS], y[:RECORDS], points, penalty, refits=True
+        )
     numbers = [column for column in range(X.shape[1]) if len(np.unique(X[:RECORDS, column])) > 2][:NUMBERS]
     Z = (X[:, numbers] - X[:, numbers].mean(axis=0)) / X[:, numbers].std(axis=0)
     for l2, steps in NETWORKS:
