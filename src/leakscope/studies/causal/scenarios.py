@@ -72,7 +72,7 @@ def from_graph(
     seeds: np.random.SeedSequence,
     drop: Sequence[str] = (),
 ) -> CausalProblem:
-    """Scenario of a graph: data, or so many samples of the network in each part, against a number of shifts of one kind.
+    """Scenario of a graph: data, or a number of samples of the network in each part, against a number of shifts of one kind.
 
     Records are drawn with the variables in ``drop``, and no model sees them.
     """
