@@ -139,7 +139,7 @@ def _figure(deviations: Sequence[float], falls: Sequence[Estimate]) -> panels.Pa
     }
     return panels.lines(
         TITLE,
+        ("Standard deviation of the noise t", "ρ(0) − ρ(t), nats"),
         {"fall of the leakage": list(zip(deviations, falls, strict=True)), **guides},
-        x_label="Standard deviation of the noise t",
-        y_label="ρ(0) − ρ(t), nats",
+        log="xy",
     )

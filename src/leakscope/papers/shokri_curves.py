@@ -122,10 +122,7 @@ def drawing(
     """Give one panel for each set. A set that reached one gap only is drawn only where none has more."""
     points = [max(map(len, series.values())) for series in curves]
     return [
-        panels.lines(
-            case.source.name, series, x_label="Training accuracy minus test accuracy", y_label=y_label,
-            log_x=False, log_y=False,
-        )
+        panels.lines(case.source.name, ("Training accuracy minus test accuracy", y_label), series, log="")
         for case, series, count in zip(found, curves, points, strict=True)
         if count >= min(2, max(points))
     ]  # fmt: skip

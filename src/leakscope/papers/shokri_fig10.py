@@ -115,4 +115,4 @@ def _figure(case: InfluenceCase, walks: Sequence[Walks]) -> panels.Panel:
     shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
     largest = 100 * float(np.mean([walk.largest for walk in walks]))
     title, x_label = f"{case.name} (largest component: {largest:.1f} %)", "Training records revealed (%)"
-    return panels.histograms(title, shares, x_label=x_label, y_label="Starts", log_x=False)
+    return panels.histograms(title, (x_label, "Starts"), shares, log_x=False)

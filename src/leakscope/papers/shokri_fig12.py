@@ -137,8 +137,7 @@ def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
+        ("Explanation", "Advantage of the attack (0: random guess)"),
         [LABELS.get(how.method, f"SmoothGrad {how.sigma:g}") for how in map(parse, methods)],
         {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
-        x_label="Explanation",
-        y_label="Advantage of the attack (0: random guess)",
     )

@@ -69,9 +69,5 @@ def _figure(rows: Sequence[SizeRow], classes: int) -> panels.Panel:
         for size in SIZES
     }
     return panels.lines(
-        f"Correlation of membership and ‖∇c‖₁, {classes} classes",
-        series,
-        x_label="Features",
-        y_label="Pearson's coefficient",
-        log_y=False,
+        f"Correlation of membership and ‖∇c‖₁, {classes} classes", ("Features", "Pearson's coefficient"), series
     )

@@ -40,6 +40,11 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     def placed(series: Sequence[Estimate]) -> Series:
         return [(f"n = {size:,}", point) for size, point in zip(sizes, series, strict=True)]
 
+    figure = panels.lines(
+        TITLE,
+        ("Training records", "Training records revealed (%)"),
+        {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
+    )
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
         columns=["n", "k", "revealed", "records", "draws", "note"],
@@ -57,11 +62,5 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
             for name, series in percent.items()
             if (falls := slope(sizes, series)) is not None
         ],
-        panels=[panels.lines(
-            TITLE,
-            {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
-            x_label="Training records",
-            y_label="Training records revealed (%)",
-            log_y=False,
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )

@@ -234,21 +234,17 @@ def _figures(name: str, rows: Sequence[SmoothGradRow]) -> list[panels.Panel]:
     return [
         panels.lines(
             f"Network, {name}: AUC of −‖SmoothGrad‖₁",
+            ("Noisy samples", "AUC − ½ (below 0: members larger)"),
             series,
-            x_label="Noisy samples",
-            y_label="AUC − ½ (below 0: members larger)",
-            goal=_beyond(plain).value,
-            goal_label="the gradient itself",
-            log_y=False,
+            goal=(_beyond(plain).value, "the gradient itself"),
         ),
         panels.bars(
             f"Network, {name}: median of ‖SmoothGrad‖₁, σ = {middle:g}",
+            ("Noisy samples (0: the gradient)", "Median of the 1-norm"),
             [str(row.setting.samples) for row in shown_here],
             {
                 "members": [median(row.members) for row in shown_here],
                 "non-members": [median(row.nonmembers) for row in shown_here],
             },
-            x_label="Noisy samples (0: the gradient)",
-            y_label="Median of the 1-norm",
         ),
     ]

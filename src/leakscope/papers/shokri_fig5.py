@@ -113,4 +113,4 @@ def _figures(rows: Sequence[SizeRow]) -> list[panels.Panel]:
     for k, ours in by_classes.items():
         training, test = ([(row.features, getattr(row, name)) for row in ours] for name in MEASURES[2:])
         found.append((f"Accuracy of the network, {k} classes", "Accuracy", {"training": training, "test": test}))
-    return [panels.lines(title, of, x_label="Features", y_label=y_label, log_y=False) for title, y_label, of in found]
+    return [panels.lines(title, ("Features", y_label), of) for title, y_label, of in found]

@@ -90,7 +90,7 @@ def _figure(name: str, drawn: Sizes) -> panels.Panel:
         "non-members": drawn.nonmembers,
     }
     positive = {words: values[values > 0] for words, values in parts.items()}
-    return panels.histograms(name, positive, x_label="Largest |influence| on the record")
+    return panels.histograms(name, ("Largest |influence| on the record", "Records"), positive)
 
 
 def _statements(name: str, every: Estimate, rest: Estimate | None) -> list[Claim]:

@@ -115,8 +115,6 @@ def _statements(case: InfluenceCase, table: Table, queries: Sequence[int]) -> li
 def _figure(case: InfluenceCase, table: Table, queries: Sequence[int]) -> panels.Panel:
     return panels.lines(
         f"{case.name}, k = {LEVELS[-1]}",
+        ("Queries", "Training records revealed (%)"),
         {WORDS[kind]: list(zip(queries, rows[-1], strict=True)) for kind, rows in zip(KINDS, table, strict=True)},
-        x_label="Queries",
-        y_label="Training records revealed (%)",
-        log_y=False,
     )

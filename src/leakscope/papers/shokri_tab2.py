@@ -103,4 +103,4 @@ def _figure(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> panels.Pane
     values = {f"k = {k}": [group.revealed[place] for group in groups] for place, k in enumerate(LEVELS)}
     paper = {f"k = {k}": [case.stated(place, group.name) for group in groups] for place, k in enumerate(LEVELS)}
     names, y_label = [group.name for group in groups], "Training records revealed (%)"
-    return panels.bars(case.name, names, values, x_label="Group", y_label=y_label, paper=paper)
+    return panels.bars(case.name, ("Group", y_label), names, values, paper=paper)

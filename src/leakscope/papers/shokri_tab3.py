@@ -61,6 +61,18 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
 
     answers = shokri.over_draws(work, found, attack)
     rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
+    figure = panels.bars(
+        TITLE,
+        ("Data set", "Training records"),
+        [case.name for case in found],
+        {
+            "made zero, one per round as the paper counts": [row.zeroed for row in rows],
+            "all recovered": [row.recovered for row in rows],
+            "rank + 1 of the training records": [row.rank for row in rows],
+        },
+        paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
+        log_y=True,
+    )
     return work.result(
         settings=shokri.settings(found, k=1, picture_dimensions=picture_dimensions),
         columns=shokri.columns("columns", *SubspaceRow._fields, "paper"),
@@ -71,20 +83,8 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
             if (stated := _stated(case)) is not None and case.l2 == 1
         ],
         notes=[_note(case, row) for case, row in zip(found, rows, strict=True)],
-        panels=[panels.bars(
-            TITLE,
-            [case.name for case in found],
-            {
-                "made zero, one per round as the paper counts": [row.zeroed for row in rows],
-                "all recovered": [row.recovered for row in rows],
-                "rank + 1 of the training records": [row.rank for row in rows],
-            },
-            x_label="Data set",
-            y_label="Training records",
-            paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
-            log_y=True,
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )
 
 
 def _row(case: InfluenceCase, drawn: Sequence[tuple[int, int, int, int]]) -> SubspaceRow:

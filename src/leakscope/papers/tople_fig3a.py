@@ -59,8 +59,6 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
 def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.lines(
         kind,
+        ("Records, of which 60 % train", "Accuracy"),
         {words: [(point.plan.size, point.accuracy(kind, law)) for point in points] for law, words in LAWS.items()},
-        x_label="Records, of which 60 % train",
-        y_label="Accuracy",
-        log_y=False,
     )

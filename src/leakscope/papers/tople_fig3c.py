@@ -60,7 +60,7 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
         notes=[separation(point, NETWORK, Attempt(most, SORTED), short(size))],
         panels=[
             attack_lines(
-                TITLE, [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()], "Noise", log_x=False
+                TITLE, [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()], "Noise", log=""
             )
         ],
     )

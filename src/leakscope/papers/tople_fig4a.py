@@ -53,8 +53,7 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
 def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.bars(
         kind,
+        ("Network", "Accuracy"),
         [title_of(point) for point in points],
         {words: [point.accuracy(kind, law) for point in points] for law, words in LAWS.items()},
-        x_label="Network",
-        y_label="Accuracy",
     )

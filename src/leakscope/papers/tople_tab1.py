@@ -64,10 +64,9 @@ def run(work: Work, networks: Sequence[str]) -> Reproduction:
 def _figure(counted: dict[str, list[int]]) -> panels.Panel:
     return panels.bars(
         TITLE,
+        ("Network", "Number"),
         list(counted),
         {name: [exact(counts[place]) for counts in counted.values()] for place, name in enumerate(COUNTS)},
-        x_label="Network",
-        y_label="Number",
         paper={name: [STATED[key][1][place] for key in counted] for place, name in enumerate(COUNTS)},
         log_y=True,
     )

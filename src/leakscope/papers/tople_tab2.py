@@ -149,4 +149,4 @@ def _figure(means: dict[str, dict[str, Estimate]]) -> panels.Panel:
     ours = {name: [means[group][name] for group in means] for name in ("attack", "control", "on P", "on P*")}
     stated = {name: [STATED[group][name != "attack"] for group in means] for name in ours if name != "control"}
     x_label = "Columns of the table, or network"
-    return panels.bars(TITLE, list(means), ours, x_label=x_label, y_label="Percent", paper=stated)
+    return panels.bars(TITLE, (x_label, "Percent"), list(means), ours, paper=stated)

@@ -237,9 +237,8 @@ def _figure(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> pan
             series.setdefault(setting.data, []).append((setting.size, cell.ratio(0, 1)))
     return panels.lines(
         TITLE,
+        (f"Training records (ridge regression, l2 = {middle:g})", "ε of the causes / ε of all features"),
         series,
-        x_label=f"Training records (ridge regression, l2 = {middle:g})",
-        y_label="ε of the causes / ε of all features",
-        goal=1.0,
-        goal_label="equal",
+        log="xy",
+        goal=(1.0, "equal"),
     )

@@ -277,8 +277,7 @@ def _figure(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort:
     place = effort.gammas.index(effort.gamma) if effort.gamma in effort.gammas else len(effort.gammas) - 1
     return panels.bars(
         TITLE,
+        ("Network, law of the records, number of teachers", f"Data-dependent ε at γ = {effort.gammas[place]:g}"),
         [f"{setting.network}, {setting.law}, {setting.teachers}" for setting in settings],
         {name: [mean(cell.epsilon[:, column, place]) for cell in found] for column, name in enumerate(ENSEMBLES)},
-        x_label="Network, law of the records, number of teachers",
-        y_label=f"Data-dependent ε at γ = {effort.gammas[place]:g}",
     )

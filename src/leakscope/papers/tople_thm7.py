@@ -221,4 +221,4 @@ def _figure(cases: Sequence[AttributeCase], role: str) -> panels.Panel:
             found = [chosen.get((place, model, attacker)) for place in places]
             series[f"{model}: {attacker}"] = [None if case is None else case.best.gain for case in found]
     what = "a cause" if role == "cause" else "the feature nearest to it that is no cause"
-    return panels.bars(what, places, series, x_label="Network", y_label=f"Gain of advantage about {what}")
+    return panels.bars(what, ("Network", f"Gain of advantage about {what}"), places, series)
