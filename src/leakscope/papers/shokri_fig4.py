@@ -100,9 +100,7 @@ def run(
     settings = [SmoothGradSetting(0.0, 0), *(SmoothGradSetting(sigma, count) for sigma in sigmas for count in samples)]
 
     def look(number: int) -> list[TargetNorms]:
-        found = shokri_targets.targets(
-            case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
-        )
+        found = shokri_targets.targets(case, (gap,), seed, number, to_end=True)
         rng = np.random.default_rng([seed, number])
         names = ["end" if stopped.wanted is None else f"gap {stopped.wanted:g}" for stopped in found]
         looks = [_look(stopped, settings, judged, rng) for stopped in found]
