@@ -19,9 +19,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import SweepAxis, SweepCase, SweepEffort
-from leakscope.papers.reproduction import Reproduction, overall, statement
+from leakscope.papers.reproduction import Reproduction, Work, overall, statement
 from leakscope.papers.trends import follows, slope, trend
-from leakscope.papers.work import Work
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),

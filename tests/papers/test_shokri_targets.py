@@ -13,10 +13,10 @@ from leakscope.core.errors import InputError
 from leakscope.data import datasets
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
+from leakscope.papers.reproduction import Work
 from leakscope.papers.shokri_curves import GapGroup
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import OverfitData, Schedule
-from leakscope.papers.work import Work
 
 torch = pytest.importorskip("torch")
 

@@ -16,9 +16,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, Work
 from leakscope.papers.shokri_targets import SIZE, OverfitCase, OverfitData, Stopped, accuracy, auc, load, pool
-from leakscope.papers.work import Work
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
 ABOVE_CHANCE = "Accuracy above 50 % (points)"

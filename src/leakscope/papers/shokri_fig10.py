@@ -15,10 +15,9 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri import InfluenceCase, Study
 from leakscope.papers.trends import between, every, less
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import InfluenceGraph, RecordExplanation, influence_graph
 
 ID = "shokri-fig10"

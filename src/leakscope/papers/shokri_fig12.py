@@ -21,10 +21,9 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_targets import Stopped, accuracy, as_accuracy, auc, gain, judge, over_targets, pool, watch
 from leakscope.papers.trends import between
-from leakscope.papers.work import Work
 from leakscope.releases.feature_explanations import parse
 
 ID = "shokri-fig12"

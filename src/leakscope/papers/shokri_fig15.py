@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.shokri import LEVELS, InfluenceCase
 from leakscope.papers.trends import Series, follows, slope
-from leakscope.papers.work import Work
 
 ID = "shokri-fig15"
 TITLE = "Adult: training records that reveal themselves, by number of training records"

@@ -24,11 +24,10 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, pool, watch
 from leakscope.papers.trends import between, every
-from leakscope.papers.work import Work
 
 ID = "shokri-fig4"
 TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_dimensions import ALMOST_NONE, MEASURES, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import between, every, less
-from leakscope.papers.work import Work
 
 ID = "shokri-fig5"
 TITLE = "Membership and the 1-norm of the gradient, by number of features"

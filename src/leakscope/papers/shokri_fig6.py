@@ -7,9 +7,8 @@ from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
-from leakscope.papers.work import Work
 
 ID = "shokri-fig6"
 TITLE = "Training records that reveal themselves, by number k of records shown"

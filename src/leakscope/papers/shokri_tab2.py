@@ -15,10 +15,9 @@ import numpy as np
 from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Cell, Reproduction, compare
+from leakscope.papers.reproduction import Cell, Reproduction, Work, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
 from leakscope.papers.trends import less
-from leakscope.papers.work import Work
 
 ID = "shokri-tab2"
 TITLE = "Training records that reveal themselves, by group"

@@ -17,9 +17,8 @@ from leakscope.attacks import subspace_reduction
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import InfluenceCase, Key, Study
-from leakscope.papers.work import Work
 from leakscope.releases.oracle import Oracle
 from leakscope.releases.record_explanations import RecordExplanation
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import InfluenceCase, Key, Study
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation, influence_graph
 
 ID = "shokri-tab4"

@@ -40,7 +40,7 @@ from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.risk import Judged
 from leakscope.models.model import Model
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Work
 from leakscope.releases.release import observe
 
 Answer = TypeVar("Answer")

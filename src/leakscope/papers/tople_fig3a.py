@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.tople import NETWORK, TABLE, Budget, DrawPlan, Draws, table_and_network
 from leakscope.papers.tople_findings import LAWS, accuracy_result, short, within
-from leakscope.papers.work import Work
 
 ID = "tople-fig3a"
 TITLE = "Child: accuracy of the causal model and the network, by size of the data"

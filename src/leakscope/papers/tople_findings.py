@@ -13,10 +13,9 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.tople import NETWORK, READING, STARTS, TABLE, Attempt, Draws
 from leakscope.papers.trends import Series, between, every
-from leakscope.papers.work import Work
 
 At = TypeVar("At")
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Reproduction, Work, compare, exact
 
 ID = "tople-tab1"
 TITLE = "The four Bayesian networks: classes, nodes, arcs and parameters"

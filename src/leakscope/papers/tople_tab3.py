@@ -50,9 +50,8 @@ from leakscope.models.adapters import function_model
 from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
-from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
+from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, Work, statement
 from leakscope.papers.trends import less
-from leakscope.papers.work import Work
 
 ID = "tople-tab3"
 TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"

@@ -28,8 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 
 ID = "tople-thm3"
 TITLE = "Noise for privacy: models of the causes against models of all features"

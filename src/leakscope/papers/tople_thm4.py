@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.tople_thm3 import NETWORKS, geometric, not_above, sides
-from leakscope.papers.work import Work
 
 ID = "tople-thm4"
 TITLE = "Votes of teachers: privacy cost of causal and associational ensembles"

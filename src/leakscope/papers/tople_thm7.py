@@ -23,8 +23,7 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.models.model import Model
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
