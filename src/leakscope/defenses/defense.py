@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
+from leakscope.core.lazy import former_name
 from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe, training_key
 
@@ -65,7 +66,7 @@ class Defense(Protocol):
 
     name: ClassVar[str]
     #: Name of the setting, with its unit.
-    knob: ClassVar[str]
+    setting_name: ClassVar[str]
     #: What it does, in a sentence for lay readers.
     what: ClassVar[str]
     source: ClassVar[str]
@@ -171,6 +172,7 @@ class Tunable:
     """A defense whose first field holds one or more settings, which are checked at construction."""
 
     allowed: ClassVar[Allowed]
+    knob = former_name("knob", "setting_name")
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -53,7 +53,7 @@ class EarlyStopping(Tunable):
     iterations: Any = (5, 20)
 
     name: ClassVar[str] = "early-stopping"
-    knob: ClassVar[str] = "steps"
+    setting_name: ClassVar[str] = "steps"
     what: ClassVar[str] = "training stops after a few steps"
     source: ClassVar[str] = "Song & Mittal 2021"
     allowed = whole_numbers("the number of steps")

@@ -49,7 +49,7 @@ class MoreData:
     shares: Any = (0.5, 1.0)
 
     name: ClassVar[str] = "more-data"
-    knob: ClassVar[str] = "share of the additional records"
+    setting_name: ClassVar[str] = "share of the additional records"
     what: ClassVar[str] = "the model is trained on additional records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 1)"
 

@@ -79,7 +79,7 @@ class PATE(Tunable):
     public: Any = field(default=None, repr=False)
 
     name: ClassVar[str] = "pate"
-    knob: ClassVar[str] = "ε"
+    setting_name: ClassVar[str] = "ε"
     what: ClassVar[str] = (
         "a student model is trained on public records, labelled by a noisy vote of models trained on disjoint records"
     )

@@ -24,7 +24,7 @@ class Quantise(Tunable):
     digits: Any = (2, 1)
 
     name: ClassVar[str] = "quantise"
-    knob: ClassVar[str] = "significant digits"
+    setting_name: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "feature explanations are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded probabilities), applied to explanations"
     allowed = whole_numbers("significant digits", 1, 15)

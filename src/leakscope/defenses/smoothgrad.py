@@ -24,7 +24,7 @@ class SmoothGrad(Tunable):
     sigmas: Any = (0.2, 1.0)
 
     name: ClassVar[str] = "smoothgrad"
-    knob: ClassVar[str] = "noise deviation"
+    setting_name: ClassVar[str] = "noise deviation"
     what: ClassVar[str] = "feature explanations are averaged over noisy copies of the record"
     source: ClassVar[str] = "Smilkov et al. 2017; as a defense shokri2019, section 4.5"
     allowed = Allowed("the standard deviation of the noise", lambda value: value > 0, "above 0")

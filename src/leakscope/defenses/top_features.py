@@ -24,7 +24,7 @@ class TopFeatures(Tunable):
     features: Any = (5, 1)
 
     name: ClassVar[str] = "top-features"
-    knob: ClassVar[str] = "features shown"
+    setting_name: ClassVar[str] = "features shown"
     what: ClassVar[str] = "feature explanations show only the most important features"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k probabilities), applied to explanations"
     allowed = whole_numbers("features shown")

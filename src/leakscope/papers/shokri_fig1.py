@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.attacks import Attack, Evidence, Guesses, explanation_network
+from leakscope.attacks import Attack, Evidence, Scores, explanation_network
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
@@ -70,14 +70,14 @@ def scenarios(epochs: int) -> dict[str, Attack]:
     }
 
 
-def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     """The threshold of the loss with the most right answers on the known records."""
     loss, known = evidence.observed[:, 0], evidence.known
     order = np.argsort(known.observed[:, 0], kind="stable")
     values, member = known.observed[order, 0], known.member[order]
     last = np.append(values[1:] != values[:-1], True)  # equal losses can't be told apart
     right = np.where(last, np.cumsum(np.where(member, 1, -1)), -len(member))
-    return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
+    return Scores(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
 def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:

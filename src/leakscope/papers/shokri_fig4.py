@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscope.attacks import Guesses, explanation_norm
+from leakscope.attacks import Scores, explanation_norm
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import mean, median
@@ -138,7 +138,7 @@ def _rows(name: str, answers: Sequence[TargetNorms], settings: Sequence[SmoothGr
     rows = []
     for place, setting in enumerate(settings):
         found = [looks[place] for _, _, looks in answers]
-        together = pool([Judged(Guesses(-one.norms, one.norms), one.member, _one_scale(one)) for one in found])
+        together = pool([Judged(Scores(-one.norms, one.norms), one.member, _one_scale(one)) for one in found])
         rows.append(
             SmoothGradRow(
                 target=name,
