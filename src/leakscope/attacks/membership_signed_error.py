@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_lira import log_gaussian_ratio
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.attacks.references import ERRORS, REFERENCES, references_in
 
 SOURCE = "Leakscope; after Carlini et al. 2022, Algorithm 1"
@@ -31,10 +31,10 @@ def signed_error() -> Attack:
     ('predictions', 'references')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         assert evidence.labels is not None
         error = evidence.observed[:, 0] - evidence.labels
         ratio = log_gaussian_ratio(error, references_in(evidence, NAME)[:, ERRORS])
-        return Guesses(ratio, (ratio > 0).astype(np.float64))
+        return Scores(ratio, (ratio > 0).astype(np.float64))
 
     return Attack(NAME, "predictions", SOURCE, guess, uses_labels=True, fixed_scale=True, second=REFERENCES)
