@@ -1,6 +1,6 @@
 """Run the race, or the parts named: ``python -m benchmarks.race strength verdicts``.
 
-The data sets are read from ``LEAKSCOPE_DATA``. ``--full`` adds LiRA with 64 reference models and measures exposure at full size.
+The data sets are read from ``LEAKSCOPE_DATA``. ``--full`` adds LiRA with 64 reference models, also over five splits, and measures exposure at full size.
 All lines are printed again at the end, and written to ``build/race.json``.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.measure import Line
 
-NAMES = ("strength", "peers", "exposure", "verdicts", "memory", "lira")
+NAMES = ("strength", "splits", "peers", "exposure", "verdicts", "memory", "lira")
 OUT = Path("build/race.json")
 
 

@@ -70,10 +70,10 @@ def environment(name: str, peer: Peer) -> Path:
     return python
 
 
-def attack(python: Path, peer: Peer, target: Target) -> dict[str, Any]:
-    """What the peer's attacks reach on the target, or ``error``."""
+def attack(python: Path, peer: Peer, target: Target, seed: int = SEED) -> dict[str, Any]:
+    """What the peer's attacks reach on the target of one split, or ``error``."""
     X, y = target.records()
-    order, n = np.random.default_rng(SEED).permutation(len(X)), target.size
+    order, n = np.random.default_rng(seed).permutation(len(X)), target.size
     learner = {
         "module": type(target.learner).__module__,
         "class": type(target.learner).__name__,

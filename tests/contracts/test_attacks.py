@@ -333,8 +333,9 @@ def test_the_unit_of_the_labels_of_a_regression_changes_no_order(attack):
     answers, orders = rng.normal(size=(MODELS, 200)), []
     for unit in (1.0, 1024.0):
         second = reference_statistics(unit * answers, unit * labels, inside, "regression")
-        observed = (unit * (target - labels))[:, None] ** 2
-        known = Known(observed[:100], None, np.arange(100) % 2 == 0, second[:100])
-        guesses = attack.guess(Evidence(observed[100:], None, known, second[100:]), np.random.default_rng(0))
+        predicted, truth = unit * target, unit * labels
+        observed = (predicted if attack.release == "predictions" else (predicted - truth) ** 2)[:, None]
+        known = Known(observed[:100], truth[:100], np.arange(100) % 2 == 0, second[:100])
+        guesses = attack.guess(Evidence(observed[100:], truth[100:], known, second[100:]), np.random.default_rng(0))
         orders.append(np.argsort(guesses.score, kind="stable"))
     np.testing.assert_array_equal(*orders)

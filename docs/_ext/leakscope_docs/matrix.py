@@ -42,15 +42,17 @@ WHERE = {
     **dict.fromkeys(
         ("rmia", "lira", "base", "learned references", "label references"), "audit and compare, classification"
     ),
-    **dict.fromkeys(
-        ("rmia regression", "lira regression", "base regression", "learned references regression"),
-        "audit and compare, regression",
-    ),
+    **dict.fromkeys(("rmia regression", "base regression", "signed error"), "audit and compare, regression"),
     **dict.fromkeys(("residual", "residual regression"), "audit and compare, where the model can't be trained again"),
     **dict.fromkeys(("explanation norm", "explanation"), "audit with `--releases`"),
     "explanation and prediction": "audit with `--releases` and no references",
     **dict.fromkeys(
-        ("explanation references", "explanation and prediction references", "learned references labels"),
+        (
+            "explanation references",
+            "explanation and prediction references",
+            "learned references labels",
+            "learned references regression",
+        ),
         "audit with `--releases`, where the model can be trained again",
     ),
     "explanation learned references": "audit with `--releases` of an explanation alone",

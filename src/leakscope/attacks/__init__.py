@@ -26,6 +26,7 @@ from leakscope.attacks.membership_quantile import quantile_regression
 from leakscope.attacks.membership_record_explanation import by_group, influence_value, self_revealing, self_revelation
 from leakscope.attacks.membership_residual import residual
 from leakscope.attacks.membership_rmia import rmia
+from leakscope.attacks.membership_signed_error import signed_error
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
 from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.reconstruction_combined import combined
@@ -45,7 +46,7 @@ __all__ = [
     "inversion", "label_only", "label_references", "learned", "learned_attribute", "learned_explanation",
     "learned_explanation_references", "learned_prediction", "learned_references", "learned_values",
     "likelihood_ratio", "lira", "loss_threshold", "prediction_attack", "quantile_regression", "reference_attacks",
-    "residual", "rmia", "self_revealing", "self_revelation", "static_queries", "subspace_reduction",
+    "residual", "rmia", "self_revealing", "self_revelation", "signed_error", "static_queries", "subspace_reduction",
     "tree_on_score", "zero_found_influences",
 ]  # fmt: skip
 
@@ -80,6 +81,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "lira offline": partial(lira, online=False),
     "lira regression": partial(lira, "regression"),
     "lira offline regression": partial(lira, "regression", online=False),
+    "signed error": signed_error,
     "base": base,
     "base regression": partial(base, "regression"),
     "difficulty": difficulty_calibration,
@@ -135,12 +137,13 @@ def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ..
     Examples
     --------
     >>> [attack.release for attack in reference_attacks("regression")]
-    ['squared_error', 'squared_error', 'squared_error', 'squared_error']
+    ['squared_error', 'squared_error', 'predictions']
     """
     if not same_kind:
         return (residual(task),)
-    by_fit = (rmia(task), base(task), lira(task), learned_references(task))
-    return by_fit if task == "regression" else (*by_fit, label_references())
+    if task == "regression":
+        return rmia(task), base(task), signed_error()
+    return rmia(task), base(task), lira(task), learned_references(task), label_references()
 
 
 def explanation_attacks(

@@ -13,6 +13,10 @@ label (`phi_of`) and p its likelihood under a reference model:
 ``LOG_MEAN_OUT``        logarithm of the mean of p over the models that did not have the record
 ``LOG_MEAN_TEMPERED``   logarithm of the mean over all reference models of p at temperature 2 (`log_tempered`)
 ``MEAN_LOSS_OUT``       mean loss (`bounded_log_loss`, or the squared error) under the models that did not have the record
+``ERROR_IN``            regression only: mean of the signed error under the models that had the record (`tied_errors`)
+``ERROR_OUT``           the same under the others
+``ERROR_DEVIATION_IN``  standard deviation of the signed error under the models that had the record
+``ERROR_DEVIATION_OUT`` the same under the others
 ======================= ============================================================================================
 
 Probabilities are held within [0.01, 0.99] for φ: forests give 0 and 1, and without the limits a few such values dominate the pooled
@@ -47,6 +51,9 @@ OF_EXPLANATION = "references of "
 MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = range(6)
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
+#: Further columns of a regression.
+ERROR_IN, ERROR_OUT, ERROR_DEVIATION_IN, ERROR_DEVIATION_OUT = range(COLUMNS, COLUMNS + 4)
+ERRORS = slice(ERROR_IN, ERROR_DEVIATION_OUT + 1)
 LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
 #: Numbers in a block. Several arrays of this size fit into the cache of a processor.
 CELLS = 1 << 19
@@ -58,6 +65,10 @@ SMALLEST = 1e-3
 OWN = 32
 #: Lower limit of a record's own deviation, as a part of the pooled one.
 OWN_FLOOR = 0.5
+#: Pull of training on a record: smallest value of q, and number of passes over the models (`tied_errors`).
+SMALLEST_PULL, PASSES = 0.01, 4
+#: Weight of the shared deviation of signed errors, in models, beside that of the record's own errors.
+SHARED = 3.0
 TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
@@ -72,19 +83,19 @@ def loss_release(task: Task) -> str:
 
 
 def phi_of(fit: Floats, task: Task) -> Floats:
-    """Return φ of each record, from the likelihood of its true label, or from the squared error of a regression.
+    """Return φ of each record, from the likelihood of its true label, or from the signed error of a regression.
 
     Examples
     --------
     >>> phi_of(np.array([0.5, 0.9]), "classification").round(3)
     array([0.   , 2.197])
     """
-    return np.asarray(-(fit**0.25)) if task == "regression" else _clipped_log_odds(fit)
+    return phi_of_loss(fit**2, task) if task == "regression" else _clipped_log_odds(fit)
 
 
 def phi_of_loss(loss: Floats, task: Task) -> Floats:
     """Return the same from a release: ``log_loss``, or ``squared_error`` of a regression."""
-    return phi_of(loss if task == "regression" else np.exp(-loss), task)
+    return np.asarray(-(loss**0.25)) if task == "regression" else _clipped_log_odds(np.exp(-loss))
 
 
 def _clipped_log_odds(probability: Floats) -> Floats:
@@ -131,7 +142,7 @@ def likelihood_of(answers: Floats, y: Labels) -> Floats:
 
 
 def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """Return the statistics of each record, (n, 9); see the module for the columns.
+    """Return the statistics of each record, (n, 9), or (n, 13) for a regression; see the module for the columns.
 
     Parameters
     ----------
@@ -155,12 +166,15 @@ def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[n
 
 
 def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
-    """Return the likelihood of the true label, or the squared error of a regression."""
-    return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
+    """Return the likelihood of the true label, or the signed error of a regression, prediction minus truth."""
+    return np.asarray(answers - y) if task == "regression" else likelihood_of(answers, y)
 
 
-def combine(fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """Return the statistics from the likelihood, or the squared error, under each model, (models, n)."""
+def combine(fit: Floats, inside: NDArray[np.bool_], task: Task, smaller: int = 0) -> Floats:
+    """Return the statistics from the likelihood, or the signed error, under each model, (models, n).
+
+    The last ``smaller`` models were trained on fewer records than the others, and had none of the judged ones.
+    """
     if inside.all() or not inside.any():
         raise InputError(
             "each record must be in the training set of some reference models and not of others: train more of them"
@@ -170,10 +184,13 @@ def combine(fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
             f"there are answers of {len(fit)} reference models on {fit.shape[1]} records, and inside has the shape "
             f"{inside.shape}: pass an array (models, n)"
         )
-    table = np.empty((inside.shape[1], COLUMNS), order="F")  # attacks read whole columns
-    table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi_of(fit, task), inside)
     regression = task == "regression"
-    table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
+    width = ERRORS.stop if regression else COLUMNS
+    table = np.empty((inside.shape[1], width), order="F")  # attacks read whole columns
+    table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi_of(fit, task), inside)
+    table[:, VARIANCE] = max(float((fit[~inside] ** 2).mean()), TINY) if regression else 1.0
+    if regression:
+        table[:, ERRORS] = tied_errors(fit, inside, smaller)
     step = max(1, CELLS // len(inside))
     for start in range(0, len(table), step):
         rows = slice(start, start + step)
@@ -193,9 +210,12 @@ def _means_of_classes(fit: Floats, outside: NDArray[np.bool_], _: float) -> Floa
 
 def _means_of_values(fit: Floats, outside: NDArray[np.bool_], variance: float) -> Floats:
     """Columns that depend on the squared errors of a regression."""
-    logs, everyone = -fit / (2 * variance), np.ones_like(outside)
+    squares, everyone = fit**2, np.ones_like(outside)
+    logs = -squares / (2 * variance)
     likelihoods = [_log_mean(logs, part) for part in (everyone, outside)]
-    return np.column_stack([*likelihoods, _log_mean(log_tempered(logs, "regression"), everyone), _mean(fit, outside)])
+    return np.column_stack(
+        [*likelihoods, _log_mean(log_tempered(logs, "regression"), everyone), _mean(squares, outside)]
+    )
 
 
 def _mean(values: Floats, part: NDArray[np.bool_]) -> Floats:
@@ -208,6 +228,63 @@ def _log_mean(logs: Floats, part: NDArray[np.bool_]) -> Floats:
     held = np.where(part, logs, -np.inf)
     top = held.max(axis=0)
     return np.asarray(top + np.log(np.exp(held - top).sum(axis=0) / part.sum(axis=0)))
+
+
+def tied_errors(error: Floats, inside: NDArray[np.bool_], smaller: int = 0) -> Floats:
+    r"""Return means and deviations of the signed error with and without each record, (n, 4), from few models.
+
+    Training on a record pulls the prediction towards its value. With μ the mean error of the record under the models without it,
+
+    .. math:: e_k = w\,\mu + s\,\sigma\,\varepsilon,
+
+    where w is q for models that had the record, 1 for the others, and a third number for ``smaller`` models. These and the three σ
+    are shared by all records. They tie the two means to one number per record, which every model helps to estimate: μ is the
+    weighted least-squares estimate. q is the slope of the mean error with the record against that without it. The
+    factor s of a record is the root of its mean squared standardised residual, shrunk to 1 with the weight of `SHARED` models.
+
+    Parameters
+    ----------
+    error
+        Prediction minus truth under each model, (models, n).
+    inside
+        Whether the model was trained on the record, (models, n).
+    smaller
+        Number of the last models that were trained on fewer records.
+
+    Examples
+    --------
+    >>> error, inside = np.array([[1.0, 4.0], [2.0, 2.0]]), np.array([[True, False], [False, True]])
+    >>> tied_errors(error, inside)[:, :2]
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    models, full = len(error), len(error) - smaller
+    had, rest = inside[:full], ~inside[:full]
+    both = had.any(axis=0) & rest.any(axis=0)
+    mean_in, mean_out = (_mean(error[:full, both], part[:, both]) for part in (had, rest))
+    scale = max(float(mean_out @ mean_out), TINY)
+    pull = float(np.clip(mean_in @ mean_out / scale, SMALLEST_PULL, 1.0))
+    of_smaller = max(float(error[full:, both].mean(axis=0) @ mean_out / scale), SMALLEST_PULL) if smaller else 1.0
+    slopes, floor = np.array([pull, 1.0, of_smaller]), max(SMALLEST**2 * float(np.mean(error**2)), TINY)
+    kind = np.where(inside, 0, 1).astype(np.int8)
+    kind[full:] = 2
+    variance = np.ones(3)
+    for _ in range(PASSES):
+        precision, mean = np.zeros(error.shape[1]), np.zeros(error.shape[1])
+        for values, group in zip(error, kind, strict=True):
+            precision += (slopes**2 / variance)[group]
+            mean += (slopes / variance)[group] * values
+        mean /= precision
+        squares, freedom, misfit = np.zeros(3), np.zeros(3), np.zeros(error.shape[1])
+        for values, group in zip(error, kind, strict=True):
+            square = (values - slopes[group] * mean) ** 2
+            misfit += square / variance[group]
+            squares += np.bincount(group, square, 3)
+            freedom += np.bincount(group, 1 - (slopes**2 / variance)[group] / precision, 3)
+        last, variance = variance, np.maximum(squares / np.maximum(freedom, EPS), floor)
+    own = np.sqrt((misfit + SHARED) / (max(models - 1, 1) + SHARED))
+    deviations = np.sqrt(last[:2])
+    return np.column_stack([pull * mean, mean, deviations[0] * own, deviations[1] * own])
 
 
 def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:

@@ -77,6 +77,7 @@ def exposure_by_references(
     """
     references, halves = fits.references[:, : sample.judged], fits.halves
     if task == "regression":
+        references, halves = references**2, halves**2
         scale = 2 * max(float(references.mean()), np.finfo(np.float64).tiny)
         references, halves = np.exp(-references / scale), np.exp(-halves / scale)
     score, reach = np.zeros(len(sample.members)), np.full(len(sample.members), np.nan)
@@ -173,5 +174,6 @@ def procedure_risk(fits: Fits, inside: NDArray[np.bool_], task: Task, confidence
 
 def _log_likelihood(fits: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
     if task == "regression":
-        return np.asarray(-fits / (2 * max(float(fits[~inside].mean()), np.finfo(np.float64).tiny)))
+        squares = fits**2
+        return np.asarray(-squares / (2 * max(float(squares[~inside].mean()), np.finfo(np.float64).tiny)))
     return np.log(np.maximum(fits, np.finfo(np.float64).eps))

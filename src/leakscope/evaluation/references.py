@@ -75,7 +75,8 @@ def observe_version(
 def _statistics(fits: Fits, inside: NDArray[np.bool_], task: Task) -> Floats:
     """Statistics of the references and, at no cost of training, of the half without the record as one more model without it."""
     without = np.zeros(fits.other_half.shape, bool)
-    return combine(np.concatenate([fits.references, fits.other_half]), np.concatenate([inside, without]), task)
+    fit = np.concatenate([fits.references, fits.other_half])
+    return combine(fit, np.concatenate([inside, without]), task, smaller=len(without))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,4 +132,4 @@ def fit_of_members(
 
 
 def _log_fit(fit: Floats, task: Task) -> Floats:
-    return -fit if task == "regression" else np.log(np.maximum(fit, SMALLEST_LIKELIHOOD))
+    return -(fit**2) if task == "regression" else np.log(np.maximum(fit, SMALLEST_LIKELIHOOD))

@@ -238,9 +238,8 @@ def _exposures(prepared: Prepared, trained: Trained, confidence: float) -> Expos
 def _about_records(target: Target, trained: Trained) -> dict[str, Any]:
     """Loss, class (or decile of the label) and groups of the training records; levels of few records are pooled, as in the report."""
     model, members = target.model, target.members
-    loss = fit_of(as_released(target)(answers_in(trained.members, model.task)), members.y, model.task)
-    if model.task == "classification":
-        loss = -np.log(np.maximum(loss, np.finfo(np.float64).eps))
+    fit = fit_of(as_released(target)(answers_in(trained.members, model.task)), members.y, model.task)
+    loss = fit**2 if model.task == "regression" else -np.log(np.maximum(fit, np.finfo(np.float64).eps))
     levels = {"label": label_levels(members.y, model.classes)}
     levels |= {f"group: {name}": values for name, values in members.groups.items()}
     return {"loss": loss} | {name: _pooled(values) for name, values in levels.items()}
