@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import MISSING
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -37,32 +38,22 @@ def class_of(kind: object) -> type[Result]:
     if kind in MODULES and kind not in KINDS:
         import_module(MODULES[str(kind)])
     if kind not in KINDS:
-        raise InputError(
-            f"unknown kind of result {str(kind)[:40]!r}: known are {', '.join(sorted({*MODULES, *KINDS}))}"
-        )
+        known = ", ".join(sorted({*MODULES, *KINDS}))
+        raise InputError(f"unknown kind of result {str(kind)[:40]!r}: known are {known}")
     return KINDS[str(kind)]
 
 
-_MODELS: dict[type[Result], type[BaseModel]] = {}
-
-
+@cache
 def model_of(kind: type[Result]) -> type[BaseModel]:
     """Return the validator of a kind of result, made from the types of its fields."""
-    if kind not in _MODELS:
-        _MODELS[kind] = _make_model(kind)
-    return _MODELS[kind]
-
-
-def _make_model(kind: type[Result]) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 
     hints = get_type_hints(kind, localns={"pd": _Pandas})
     parts: dict[str, Any] = {}
     for item in content_fields(kind):
+        default: Any = ... if item.default is MISSING else item.default
         if item.default_factory is not MISSING:
-            default: Any = item.default_factory()
-        else:
-            default = ... if item.default is MISSING else item.default
+            default = item.default_factory()
         parts[item.name] = (hints[item.name], default)
     config = ConfigDict(extra="forbid")
     return create_model(kind.__name__, __config__=config, __doc__=inspect.getdoc(kind), **parts)
