@@ -296,15 +296,15 @@ def _shared_rank(audit: Audit) -> str:
 def _extras(audit: Audit) -> Details:
     ordered = sorted(audit.extras, key=lambda extra: -extra.auc.value)
     adding = [extra for extra in ordered if extra.adds]
-    beside = name(ordered[0].beside)
+    prediction = name(ordered[0].prediction)
     if adding:
         added = count(len(adding), "explanation adds", "explanations add")
         listed = "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
-        said = f"{added} significantly to what an attacker learns from the {beside}: {listed}."
+        said = f"{added} significantly to what an attacker learns from the {prediction}: {listed}."
     else:
         highest = max(ordered, key=lambda extra: extra.auc.high)
         said = (
-            f"No explanation significantly increases what an attacker learns beyond the {beside}. The widest interval is that of {name(highest.release)}: "
+            f"No explanation significantly increases what an attacker learns beyond the {prediction}. The widest interval is that of {name(highest.release)}: "
             f"{write(highest.auc, 'signed')}."
         )
     rows = []

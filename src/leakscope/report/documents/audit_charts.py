@@ -167,7 +167,7 @@ def extras(ordered: Sequence[Extra]) -> Chart:
     marks = tuple(Mark(extra.auc, at, said=said[at]) for at, extra in enumerate(ordered))
     return Chart(
         "Gain in AUC by each explanation",
-        f"Beyond the {name(ordered[0].beside)}. At 0 the explanation adds nothing.",
+        f"Beyond the {name(ordered[0].prediction)}. At 0 the explanation adds nothing.",
         Axis("Gain in AUC"),
         rows_of(names),
         (Series("gain", marks, "points"),),

@@ -35,7 +35,7 @@ _ADVICE = {
     "Enable retraining": "{how:text} The attack then runs on a model that never saw the members too.",
     "Release labels only": "Where the label is enough, release nothing else. The strongest attack on labels has AUC {labels} ({still}), the one on "
     "{release:text} {other}.",
-    "Do not release that explanation": "{explanation} adds {gain:signed} to the AUC beyond the {beside}. Leave it out, or look for a less revealing one "
+    "Do not release that explanation": "{explanation} adds {gain:signed} to the AUC beyond the {prediction}. Leave it out, or look for a less revealing one "
     "with leakscope frontier.",
     "Reduce overfitting": "The accuracy is {train:percent} on training records and {holdout:percent} on held-out records. Stronger regularisation, fewer "
     "features, smaller trees or earlier stopping usually reduce this gap and the leak. leakscope compare measures what each of them gains and costs.",
@@ -120,7 +120,7 @@ def _reduce(audit: Audit) -> Iterator[Item]:
         yield _step("Release labels only", MEASURED, still=still, release=release, **aucs)
     if adding := [extra for extra in audit.extras if extra.adds]:
         most = max(adding, key=lambda extra: extra.auc.low)
-        about = {"explanation": most.release, "gain": most.auc, "beside": most.beside}
+        about = {"explanation": most.release, "gain": most.auc, "prediction": most.prediction}
         yield _step("Do not release that explanation", MEASURED, **about)
     performance = audit.target.performance
     if performance is not None and outcome(audit, "overfitted") == "yes":

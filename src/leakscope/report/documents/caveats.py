@@ -172,7 +172,7 @@ SENTENCES: dict[str, str | Callable[[Values], str]] = {
     "wrong_records": "{attacks} returned records that are not in the training set: there is an error in the attack.",
     "copies_removed_from_holdout": "{records:record was|records were} removed from the holdout as copies of training records.",
     "noisy_explanations": "Explanations are noisy: a repeated query shows other records.",
-    "one_run": "Each attack was run once, so there are no intervals, and releases can't be compared. Raise repeats (--repeats).",
+    "one_run": "Each attack was run once, so there are no intervals, and releases can't be compared. Raise runs (--runs).",
     "selection_not_corrected": "Intervals are over runs of one attack. They are not corrected for selection of the strongest of {attacks} attacks.",
     "constant_columns": "Columns with one value for all records were left out: {columns:6}.",
     "sampled_records": "{records} of {of} records were chosen at random for training.",

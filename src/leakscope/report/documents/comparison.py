@@ -85,8 +85,8 @@ def _blocks(found: Comparison) -> tuple[Block, ...]:
 
 
 def _call(found: Comparison) -> str:
-    names = {"price": "utility_loss"} | {key: key for key in ("references", "retrain", "confidence", "margin", "seed")}
-    given = [f"{shown}={found.settings[key]!r}" for key, shown in names.items() if key in found.settings]
+    names = ("utility_loss", "references", "retrain", "confidence", "margin", "seed")
+    given = [f"{key}={found.settings[key]!r}" for key in names if key in found.settings]
     return f"ls.compare(target, defenses=[…], {', '.join(given)})"
 
 
@@ -149,10 +149,10 @@ def _effect(found: Comparison, version: Version) -> str:
 
 def _limit(found: Comparison) -> str:
     """The limit of utility that a recommended version keeps."""
-    price, metric = found.settings["price"], name(found.as_it_is.main.metric)
+    limit, metric = found.settings["utility_loss"], name(found.as_it_is.main.metric)
     if found.settings["task"] == "classification":
-        return f"its loss of {metric} is significantly below {number(price)}"
-    return f"its increase of {metric} is significantly below {percent(price)}"
+        return f"its loss of {metric} is significantly below {number(limit)}"
+    return f"its increase of {metric} is significantly below {percent(limit)}"
 
 
 def _changed(version: Version) -> str:

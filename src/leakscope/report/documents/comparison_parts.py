@@ -191,7 +191,7 @@ def retrained(found: Comparison) -> Details:
 
 def record_recommendation(found: RecordComparison) -> str:
     """State what to do about record explanations."""
-    before, limit = found.as_it_is, number(found.settings["price"])
+    before, limit = found.as_it_is, number(found.settings["utility_loss"])
     match found.recommendation.kind:
         case "nothing_to_lower":
             return "No attack recovers a training record from record explanations."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from string import Formatter
 from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, listing, name, number, percent, sentence, write
 
-_WRITERS = {"percent": percent, "number": number, "sentence": sentence, "text": str}
+_WRITERS: dict[str, Callable[[Any], str]] = {"percent": percent, "number": number, "sentence": sentence, "text": str}
 
 
 class _Fields(Formatter):

@@ -24,7 +24,7 @@ HOW_TO_READ = (
     "The extra advantage is the membership advantage of an attacker who has the prediction and the explanation, minus that of an attacker who has the "
     "prediction alone. 0 is no gain, 1 is the largest.",
     "The control is the same gain in AUC on models that never saw the members. It should be 0 up to chance.",
-    "An explanation is dominated if another one is significantly better on one axis and worse by at most the margin on the other.",
+    "An explanation is dominated if another one is significantly better on one axis and worse by at most the tolerance on the other.",
 )
 
 
@@ -38,7 +38,7 @@ def make(result: Frontier, others: Sequence[Result]) -> Document:  # noqa: ARG00
         facts=(
             ("Model", name(result.studied)),
             ("Explanations", len(result.explanations)),
-            ("Released in any case", name(result.beside)),
+            ("Released in any case", name(result.prediction)),
             ("Features", result.features),
             ("Records for faithfulness", result.scored),
             ("Members and non-members judged, each", result.judged),
@@ -49,7 +49,7 @@ def make(result: Frontier, others: Sequence[Result]) -> Document:  # noqa: ARG00
 
 
 def _adds(result: Frontier, one: ExplanationRisk) -> Outcome:
-    return outcome(result, "explanation_adds", explanation=one.name, beside=result.beside)
+    return outcome(result, "explanation_adds", explanation=one.name, prediction=result.prediction)
 
 
 def _answer(result: Frontier) -> Answer:
@@ -69,10 +69,10 @@ def _answer(result: Frontier) -> Answer:
         )
     if adding:
         verb = "helps" if len(adding) == 1 else "help"
-        headline = f"{listing([one.name for one in adding])} {verb} an attacker who has the {name(result.beside)} to recognise people in the training data."
+        headline = f"{listing([one.name for one in adding])} {verb} an attacker who has the {name(result.prediction)} to recognise people in the training data."
         return Answer("Adds risk", "risk", headline, tuple(said), _dominance(result))
     tried = count(len(result.explanations), "explanation")
-    headline = f"No significant risk was found in {tried} beyond that of the {name(result.beside)}."
+    headline = f"No significant risk was found in {tried} beyond that of the {name(result.prediction)}."
     if set(outcomes.values()) == {"no"}:
         return Answer("Not detected", "safe", headline, tuple(said), _dominance(result))
     return Answer("Not significant", "unknown", headline, tuple(said), _dominance(result))
@@ -113,8 +113,8 @@ def _table(result: Frontier) -> Table:
         cells = (name(one.name), Value(one.faithfulness.order), Value(one.advantage, "signed"), by)
         rows.append(Row(cells, *_TAGS[_adds(result, one)]))
     note = (
-        f"Gain in membership advantage over the {name(result.beside)} alone, with simultaneous intervals. A random order has a faithfulness of "
-        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['margin'])} is excluded."
+        f"Gain in membership advantage over the {name(result.prediction)} alone, with simultaneous intervals. A random order has a faithfulness of "
+        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['tolerance'])} is excluded."
     )
     heads = ("Explanation", "Faithfulness", "Extra advantage", "Dominated by")
     return Table(heads, tuple(rows), "Faithfulness and extra risk", note, brief=True, most=20)
@@ -139,14 +139,14 @@ def _chart(result: Frontier) -> Chart:
     for one in result.explanations:
         methods.setdefault(one.method, []).append(Mark(one.faithfulness.order, one.advantage, name(one.name)))
     series = tuple(Series(name(method), tuple(marks), "points") for method, marks in methods.items())
-    margin = result.settings["margin"]
+    tolerance = result.settings["tolerance"]
     return Chart(
         "Faithfulness and extra risk of explanations",
         f"Lower right is best. Pareto-optimal by value: {listing([one.name for one in result.best], 5)}.",
         Axis("Faithfulness (0 is a random order)"),
         Axis("Extra membership advantage"),
         series,
-        rules=(Rule(0.0, "y", "no gain"), Rule(margin, "y", "margin")),
+        rules=(Rule(0.0, "y", "no gain"), Rule(tolerance, "y", "tolerance")),
         highlighted=tuple(name(one.name) for one in result.best),
         highlight="Pareto-optimal by value",
     )
@@ -165,7 +165,7 @@ def _measures(result: Frontier) -> Details:
         "Area under the output while the most important features are removed (deletion, low is good) and added (insertion, high is good); squared error of the "
         "predicted changes (infidelity), and its share that no scaling of the explanation removes (unexplained, 0 is best, 1 is no better than none)."
     )
-    over = f"Over the {name(result.beside)} alone, with simultaneous intervals."
+    over = f"Over the {name(result.prediction)} alone, with simultaneous intervals."
     columns = ("Explanation", "Extra AUC", "On never-trained control", "Beyond control")
     measures = ("Explanation", "Deletion", "Insertion", "Infidelity", "Unexplained")
     first = Table(columns, tuple(gains), "Gain in AUC", over)
