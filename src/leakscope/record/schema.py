@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import MISSING
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -43,9 +42,17 @@ def class_of(kind: object) -> type[Result]:
     return KINDS[str(kind)]
 
 
-@cache
+_MODELS: dict[type[Result], type[BaseModel]] = {}
+
+
 def model_of(kind: type[Result]) -> type[BaseModel]:
     """Return the validator of a kind of result, made from the types of its fields."""
+    if kind not in _MODELS:
+        _MODELS[kind] = _make_model(kind)
+    return _MODELS[kind]
+
+
+def _make_model(kind: type[Result]) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 
     hints = get_type_hints(kind, localns={"pd": _Pandas})
