@@ -92,7 +92,7 @@ def test_any_text_is_a_condition_or_bad_input(text):
     except InputError:
         return
     assert condition.judge(SAMPLE).outcome in ("failed", "passed", "uncertain")
-    assert parse_condition(condition.text).key == condition.key
+    assert parse_condition(condition.text) == condition
 
 
 # The AUC is 0.7 [0.6, 0.8]: where does the limit lie, and what does each sign make of it?

@@ -156,11 +156,10 @@ class Result:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = (getattr(one, "records", None) for one in (self, other))
+        mine, theirs = self.records, other.records
         same_records = mine is theirs if mine is None or theirs is None else mine.equals(theirs)
-        return same_records and all(
-            getattr(self, item.name) == getattr(other, item.name) for item in content_fields(type(self))
-        )
+        names = [item.name for item in content_fields(type(self))]
+        return same_records and all(getattr(self, name) == getattr(other, name) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -182,10 +181,8 @@ class Result:
         held = vars(self)["_records"]
         if held is None:
             return None
-        if hasattr(held, "frame"):
-            saved: SavedRecords = held
-            return saved.columns(*names)
-        return [held[name].tolist() for name in names]
+        saved: SavedRecords | None = held if hasattr(held, "frame") else None
+        return [held[name].tolist() for name in names] if saved is None else saved.columns(*names)
 
     # --- as data ------------------------------------------------------------------------------------------------------
 

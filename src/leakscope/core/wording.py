@@ -133,8 +133,7 @@ def _significant(value: float, up: bool | None) -> float:
     if value == 0 or up is None:
         return float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(value)))
-    scaled = value * 10.0**digits
-    tidy = round(scaled, 6)
+    tidy = round(value * 10.0**digits, 6)
     return (math.ceil(tidy) if up else math.floor(tidy)) / 10.0**digits
 
 
@@ -302,18 +301,16 @@ def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COL
     widths = _fitting([max(map(_width, column)) for column in cells], right, columns - len(indent))
 
     def line(cells: Sequence[str]) -> str:
-        blanks = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
-        aligned = [
-            blank + cell if numeric else cell + blank for cell, blank, numeric in zip(cells, blanks, right, strict=True)
-        ]
+        aligned = []
+        for cell, width, numeric in zip(cells, widths, right, strict=True):
+            blank = " " * (width - _width(cell))
+            aligned.append(blank + cell if numeric else cell + blank)
         return (indent + "  ".join(aligned)).rstrip()
 
     lines = []
     for row in rows:
-        parts = [
-            [cell] if _width(cell) <= width else wrap(cell, columns=width)
-            for cell, width in zip(row, widths, strict=True)
-        ]
+        pairs = zip(row, widths, strict=True)
+        parts = [[cell] if _width(cell) <= width else wrap(cell, columns=width) for cell, width in pairs]
         lines += [line(cells) for cells in zip_longest(*parts, fillvalue="")]
     return lines
 
@@ -324,8 +321,7 @@ def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
         texts = [at for at, width in enumerate(widths) if not right[at] and width > LEAST_WIDTH]
         if not texts:
             break
-        widest = max(texts, key=lambda at: widths[at])
-        widths[widest] -= 1
+        widths[max(texts, key=lambda at: widths[at])] -= 1
     return widths
 
 
@@ -336,7 +332,5 @@ def is_number(cell: str) -> bool:
 
 def _width(text: str) -> int:
     """Return the number of terminal columns of a text."""
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in text
-    )
+    letters = [letter for letter in text if not unicodedata.combining(letter)]
+    return len(letters) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in letters)

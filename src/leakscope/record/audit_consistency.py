@@ -98,11 +98,9 @@ def _same_point(ours: Estimate | None, theirs: Estimate | None) -> bool:
 
 def _same_range(found: Largest, parts: Sequence[Largest]) -> bool:
     """Whether each figure is the largest of the parts."""
-    names = ("auc", "advantage", "accuracy")
+    names, tprs = ("auc", "advantage", "accuracy"), found.tpr_at_fpr
     pairs = [(getattr(found, name), largest([getattr(part, name) for part in parts])) for name in names]
-    pairs += [
-        (estimate, largest([part.tpr_at_fpr[rate] for part in parts])) for rate, estimate in found.tpr_at_fpr.items()
-    ]
+    pairs += [(tpr, largest([part.tpr_at_fpr[rate] for part in parts])) for rate, tpr in tprs.items()]
     groups = [part.group_auc for part in parts if part.group_auc is not None]
     if (found.group_auc is None) == bool(groups):
         return False

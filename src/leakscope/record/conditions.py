@@ -17,7 +17,7 @@ import math
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from leakscope.core.errors import InputError
@@ -117,7 +117,7 @@ def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) 
 
 @dataclass(frozen=True)
 class Condition:
-    """A figure compared with a number.
+    """A figure compared with a number; conditions that differ in their text only are equal.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Condition:
     ('labels', 'tpr_at_fpr[0.01]', 'high', 0.05)
     """
 
-    text: str
+    text: str = field(compare=False)
     subject: str | None
     figure: str
     part: str | None
@@ -151,11 +151,6 @@ class Condition:
         if rate is not None:
             figure = f"{figure}[{_number(rate, shown):g}]"
         return cls(" ".join(text.split()), subject, figure, part, found["sign"], _number(found["limit"], shown))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Key that is equal for equivalent conditions."""
-        return (self.subject, self.figure, self.part, self.sign, self.limit)
 
     def check(self, scope: Scope) -> None:
         """Raise an error if results of this scope have no number for the condition."""
@@ -213,7 +208,7 @@ class OutcomeCondition:
     ('leak', 'no')
     """
 
-    text: str
+    text: str = field(compare=False)
     subject: str | None
     code: str
     sign: str
@@ -227,27 +222,20 @@ class OutcomeCondition:
             raise InputError(f"cannot read the condition “{shown}”: write for example “verdict = leaks”")
         code, word, sign = found["code"], found["word"].strip(), "!=" if found["sign"] == "!=" else "="
         if code == "verdict":
-            if (known := VERDICTS.get(word.replace("_", " "))) is None:
-                raise InputError(
-                    f"unknown verdict in “{shown}”: use leaks, “claim refuted”, “not detected” or inconclusive"
-                )
-            code, word = known
+            if word.replace("_", " ") not in VERDICTS:
+                known = "leaks, “claim refuted”, “not detected” or inconclusive"
+                raise InputError(f"unknown verdict in “{shown}”: use {known}")
+            code, word = VERDICTS[word.replace("_", " ")]
         outcome = next((one for one in OUTCOMES if one == word), None)
         if outcome is None:
             raise InputError(f"unknown outcome in “{shown}”: use yes, no or inconclusive")
         return cls(" ".join(text.split()), subject, code, sign, outcome)
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Key that is equal for equivalent conditions."""
-        return (self.subject, self.code, self.sign, self.outcome)
-
     def check(self, scope: Scope) -> None:
         """Raise an error if results of this scope do not make the claim."""
         if self.code not in scope.codes:
-            raise InputError(
-                f"“{name(self.text)}” needs a claim that the result does not make: use {', '.join(scope.codes)}"
-            )
+            known = ", ".join(scope.codes)
+            raise InputError(f"“{name(self.text)}” needs a claim that the result does not make: use {known}")
 
     def judge(self, result: Result) -> Judgement:
         """Evaluate the condition on the claims; the worst of several claims decides."""

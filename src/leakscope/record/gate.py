@@ -120,9 +120,8 @@ def judge_policy(policy: Policy, result: Result) -> GateResult:
     main = result.claims[0]
     if not main.subject and main.outcome == "inconclusive" and result.codes[main.code] and main.code not in asked:
         judged.append(Judgement(f"{main.code} is decided", "uncertain", None, f"{main.code} is inconclusive"))
-    stops = {"failed", "uncertain"} if policy.on_uncertain == "fail" else {"failed"}
-    outcome: Literal["failed", "passed"] = "failed" if any(one.outcome in stops for one in judged) else "passed"
-    return GateResult(outcome, policy.on_uncertain, tuple(judged))
+    found = GateResult("passed", policy.on_uncertain, tuple(judged))
+    return replace(found, outcome="failed") if any(map(found.fails, judged)) else found
 
 
 def check_gated(result: Result) -> None:

@@ -35,7 +35,7 @@ def junit_xml(result: GateResult, studied: Result) -> bytes:
     skipped = sum(one.outcome == "uncertain" for one in result.conditions) if result.on_uncertain == "pass" else 0
     counts = {"tests": str(len(result.conditions)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
     root = ElementTree.Element("testsuites", {"name": "leakscope", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "leakscope", **counts, "time": "0"})
+    suite = ElementTree.SubElement(root, "testsuite", root.attrib | {"time": "0"})
     properties = ElementTree.SubElement(suite, "properties")
     for key, value in _properties(result, studied).items():
         ElementTree.SubElement(properties, "property", {"name": key, "value": _text(value)})
@@ -50,9 +50,8 @@ def check_junit(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"cannot write to {path}: it is a folder; name a file with --junit")
     if path.name in FILES:
-        raise InputError(
-            f"--junit would overwrite {path.name} of a saved result: choose another name, such as gate.xml"
-        )
+        what = f"--junit would overwrite {path.name} of a saved result"
+        raise InputError(f"{what}: choose another name, such as gate.xml")
     check_writable(path.parent)
 
 

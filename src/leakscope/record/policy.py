@@ -64,11 +64,11 @@ def make_policy(
     """
     texts = [fail_if] if isinstance(fail_if, str) else list(fail_if)
     read = Policy(()) if policy is None else read_policy(Path(policy))
-    rules: dict[tuple[object, ...], PolicyRule] = {}
+    rules: dict[Condition | OutcomeCondition, PolicyRule] = {}
     for rule in (*(PolicyRule(parse_condition(text)) for text in texts), *read.rules):
-        known = rules.setdefault(rule.condition.key, rule)
+        known = rules.setdefault(rule.condition, rule)
         if not known.because:
-            rules[rule.condition.key] = replace(known, because=rule.because)
+            rules[rule.condition] = replace(known, because=rule.because)
     if not rules:
         raise InputError("the gate has no condition: name one with --fail-if, or a file of them with --policy")
     chosen = read.on_uncertain if on_uncertain is None else _choice(on_uncertain, "--on-uncertain")

@@ -37,9 +37,8 @@ def class_of(kind: object) -> type[Result]:
     if kind in MODULES and kind not in KINDS:
         import_module(MODULES[str(kind)])
     if kind not in KINDS:
-        raise InputError(
-            f"unknown kind of result {str(kind)[:40]!r}: known are {', '.join(sorted({*MODULES, *KINDS}))}"
-        )
+        known = ", ".join(sorted({*MODULES, *KINDS}))
+        raise InputError(f"unknown kind of result {str(kind)[:40]!r}: known are {known}")
     return KINDS[str(kind)]
 
 
@@ -59,10 +58,9 @@ def _make_model(kind: type[Result]) -> type[BaseModel]:
     hints = get_type_hints(kind, localns={"pd": _Pandas})
     parts: dict[str, Any] = {}
     for item in content_fields(kind):
+        default: Any = ... if item.default is MISSING else item.default
         if item.default_factory is not MISSING:
-            default: Any = item.default_factory()
-        else:
-            default = ... if item.default is MISSING else item.default
+            default = item.default_factory()
         parts[item.name] = (hints[item.name], default)
     config = ConfigDict(extra="forbid")
     return create_model(kind.__name__, __config__=config, __doc__=inspect.getdoc(kind), **parts)

@@ -96,9 +96,8 @@ def check_consistent(result: Result, path: Path) -> None:
     except (ArithmeticError, LookupError, ValueError) as error:
         problem = f"its numbers cannot be checked ({type(error).__name__})"
     if problem is not None:
-        raise InputError(
-            f"{path} was edited, or is of another version: {problem}; restore the file, or run the study again"
-        )
+        what = f"{path} was edited, or is of another version: {problem}"
+        raise InputError(f"{what}; restore the file, or run the study again")
 
 
 def check_version(path: Path, version: object, newest: int) -> None:
@@ -147,7 +146,7 @@ def read_records(folder: Path, stated: Any) -> Any:
         if hashlib.sha256(table).hexdigest() != stated["sha256"]:
             raise InputError(f"{path} is not the file saved with the result: restore both, or run the study again")
         return SavedTable(table, {str(name): str(kind) for name, kind in stated["columns"].items()})
+    except InputError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{path} cannot be read ({describe(error)})") from cause(error)

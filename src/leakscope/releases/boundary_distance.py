@@ -68,9 +68,8 @@ def boundary_distance(
     array([1.01, 1.01, 0.51])
     """
     if queries < FEWEST_QUERIES:
-        raise InputError(
-            f"queries must be at least {FEWEST_QUERIES} per record for the distance to the boundary, not {queries}"
-        )
+        least = f"at least {FEWEST_QUERIES} per record for the distance to the boundary"
+        raise InputError(f"queries must be {least}, not {queries}")
     values, units = _numbers(X)
     points, keys = values / units, row_hashes(X)
     distance = np.zeros(len(points))
@@ -99,9 +98,8 @@ def _numbers(X: Any) -> tuple[Floats, Floats]:
     except (TypeError, ValueError):
         values = np.full((1, 1), np.nan)
     if not np.isfinite(values).all():
-        raise InputError(
-            "the distance to the boundary needs numeric features without missing values: leave boundary_distance out"
-        )
+        what = "the distance to the boundary needs numeric features without missing values"
+        raise InputError(f"{what}: leave boundary_distance out")
     deviation = values.std(axis=0)
     return values, np.asarray(2.0 ** np.round(np.log2(np.where(deviation > 0, deviation, 1.0))))
 

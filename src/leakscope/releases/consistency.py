@@ -182,8 +182,6 @@ def _rank_correlation(first: Floats, second: Floats) -> float:
     """Smallest Spearman correlation of a column of answers; columns that do not vary do not count."""
     from scipy.stats import rankdata
 
-    columns = [
-        (one, other) for one, other in zip(first.reshape(len(first), -1).T, second.reshape(len(second), -1).T, strict=True)
-        if np.ptp(one) > 0 and np.ptp(other) > 0
-    ]  # fmt: skip
-    return min((float(np.corrcoef(rankdata(one), rankdata(other))[0, 1]) for one, other in columns), default=1.0)
+    columns = zip(first.reshape(len(first), -1).T, second.reshape(len(second), -1).T, strict=True)
+    varying = [(one, other) for one, other in columns if np.ptp(one) > 0 and np.ptp(other) > 0]
+    return min((float(np.corrcoef(rankdata(one), rankdata(other))[0, 1]) for one, other in varying), default=1.0)

@@ -1,8 +1,8 @@
 """``result.plot()``: the charts of a report by matplotlib, equal to those of the page."""
 
-import builtins
 import io
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,14 +88,7 @@ def test_a_chart_that_is_not_there_is_refused_with_the_titles(chart):
 
 
 def test_without_matplotlib_one_sentence_has_the_command(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *given):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *given)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(InputError, match=r"'leakscope\[plot\]'"):
         sample_audit().plot()
 

@@ -22,6 +22,7 @@ from leakscope.models.adapters import (
     is_torch_module,
     torch_outputs,
 )
+from leakscope.models.encoding import LinearOutputs
 from leakscope.models.model import Aligned, Model, Outputs, Task
 from leakscope.releases.feature_explanations.linear import LinearView, encoded_view, linear_view
 from leakscope.releases.feature_explanations.noise import draw
@@ -113,9 +114,8 @@ def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | Non
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"{name} fails on these records ({describe(error)}): pass records of the shape and type that it expects"
-        ) from cause(error)
+        what = f"{name} fails on these records ({describe(error)})"
+        raise InputError(f"{what}: pass records of the shape and type that it expects") from cause(error)
     columns = first.reshape(len(first), -1)
     kind = outputs or torch_outputs(module, columns)
     if columns.shape[1] == 1 and kind == "logits" and task is None:
@@ -193,16 +193,9 @@ def _view(predict: Any, name: str) -> Any:
                 raise MissingExtraError("explanations of networks", "torch") from None
             return network_view(last)
         raise InputError(f"leakscope knows no gradients of {name}: feature explanations need {WORKS}")
-    if _is_linear(predict):
+    if isinstance(predict, LinearOutputs):
         return encoded_view(predict.coefficients, predict.intercept, classification=predict.classification)
     raise InputError(f"{name} is a function that can't be differentiated: feature explanations need {WORKS}")
-
-
-def _is_linear(predict: Any) -> bool:
-    """Whether this is a linear model by which a defense has replaced another one, on records that it encodes."""
-    from leakscope.models.encoding import LinearOutputs
-
-    return isinstance(predict, LinearOutputs)
 
 
 def _unwrapped(estimator: Any) -> Any:
@@ -230,7 +223,7 @@ def _before_last_step(estimator: Any, table: Any) -> Any:
 def explained_columns(model: Model, X: Any) -> Any:
     """Return the inputs of the explained model."""
     predict = _unaligned(model.predict)
-    if _is_linear(predict):
+    if isinstance(predict, LinearOutputs):
         return predict.encoding(X)
     if not isinstance(predict, EstimatorOutputs):
         return X
@@ -239,9 +232,8 @@ def explained_columns(model: Model, X: Any) -> Any:
     try:
         return _before_last_step(predict.estimator, arranged)
     except Exception as error:
-        raise InputError(
-            f"{model.name} fails on these records ({describe(error)}): pass records like those that it was trained on"
-        ) from cause(error)
+        what = f"{model.name} fails on these records ({describe(error)})"
+        raise InputError(f"{what}: pass records like those that it was trained on") from cause(error)
 
 
 def explained_records(model: Model, X: Any) -> NDArray[Any]:
@@ -253,9 +245,8 @@ def _array(X: Any, name: str) -> NDArray[Any]:
     try:
         return as_matrix(X.toarray() if hasattr(X, "toarray") else X)
     except Exception as error:
-        raise InputError(f"{name} needs a table of records ({describe(error)}): pass one row per record") from cause(
-            error
-        )
+        what = f"{name} needs a table of records ({describe(error)})"
+        raise InputError(f"{what}: pass one row per record") from cause(error)
 
 
 def _numbers(X: Any, name: str) -> NDArray[Any]:
@@ -280,9 +271,8 @@ def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) ->
     """
     flat = found.reshape(len(found), -1)
     if how.noise:
-        flat = flat + how.noise * draw(
-            keys, flat.shape[1:], how.seed, stream=1
-        )  # independent of the noise of SmoothGrad
+        # A stream of its own: independent of the noise of SmoothGrad.
+        flat = flat + how.noise * draw(keys, flat.shape[1:], how.seed, stream=1)
     if how.normalised:
         size = np.abs(flat).sum(axis=1, keepdims=True)
         flat = flat / np.where(size == 0, 1.0, size)

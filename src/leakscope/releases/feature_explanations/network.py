@@ -131,9 +131,8 @@ class _MethodRun:
         if not isinstance(raw, torch.Tensor):
             raise InputError(f"the network returns a {type(raw).__name__}: wrap it in a module that returns one tensor")
         if raw.numel() % len(x) or not raw.numel():
-            raise InputError(
-                f"the network gives outputs of shape {tuple(raw.shape)} for {len(x)} records: return one row for each"
-            )
+            what = f"the network gives outputs of shape {tuple(raw.shape)} for {len(x)} records"
+            raise InputError(f"{what}: return one row for each")
         return self.view.head(raw.reshape(len(x), -1), self.how)
 
     def _call(self, x: Any) -> Any:
@@ -142,14 +141,12 @@ class _MethodRun:
         except InputError:
             raise
         except Exception as error:
+            what = f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)})"
+            how = "pass records of the shape that it expects"
             if any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.view.module.modules()):
-                raise InputError(
-                    "the network starts with an Embedding, and whole numbers have no gradients: explain "
-                    "the part of the network after it"
-                ) from cause(error)
-            raise InputError(
-                f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)}): pass records of the shape that it expects"
-            ) from cause(error)
+                what = "the network starts with an Embedding, and whole numbers have no gradients"
+                how = "explain the part of the network after it"
+            raise InputError(f"{what}: {how}") from cause(error)
 
     def slope(self, x: Any, code: Any = None) -> Any:
         """Derivative of the explained output of a class, which is the predicted one if not given."""
@@ -163,9 +160,8 @@ class _MethodRun:
         except RuntimeError as error:
             raise InputError(f"the network can't be differentiated: {describe(error)}") from cause(error)
         if found is None:
-            raise InputError(
-                "the network's output has no derivative by the records: look for detach, rounding or comparisons in it"
-            )
+            what = "the network's output has no derivative by the records"
+            raise InputError(f"{what}: look for detach, rounding or comparisons in it")
         return found
 
     # --- methods --------------------------------------------------------------------------------------------------------
@@ -181,9 +177,8 @@ class _MethodRun:
         with torch.no_grad():
             code = predicted(self.outputs(x))
         for rows in parts(len(x), max(1, self.rows // samples)):
-            generators = [
-                torch.Generator().manual_seed(seed) for seed in mixed(self.keys[rows], self.how.seed).tolist()
-            ]
+            seeds = mixed(self.keys[rows], self.how.seed).tolist()
+            generators = [torch.Generator().manual_seed(seed) for seed in seeds]
             for draws in parts(samples, self.rows):
                 moved = self._noise(generators, draws.stop - draws.start, x).add_(x[rows, None])
                 many = code[rows].repeat_interleave(moved.shape[1], dim=0)

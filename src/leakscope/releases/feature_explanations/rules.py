@@ -137,9 +137,10 @@ class Rules(TorchFunctionMode):  # type: ignore[misc]
     def _activation(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         z, *others = args if args else [kwargs.pop("input")]
         in_place = kwargs.pop("inplace", False) or (name.endswith("_") and not name.endswith("__"))
-        call = (
-            (lambda at: func(at.clone(), *others, **kwargs)) if in_place else (lambda at: func(at, *others, **kwargs))
-        )
+
+        def call(at: Any) -> Any:
+            return func(at.clone() if in_place else at, *others, **kwargs)
+
         found = _Slope.apply(z, call, self.slope)
         return z.copy_(found) if in_place else found
 

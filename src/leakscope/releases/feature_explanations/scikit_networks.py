@@ -26,10 +26,9 @@ def network_view(estimator: Any) -> NetworkView:
     kind = {"softmax": "logits", "logistic": "logits", "identity": "values"}.get(estimator.out_activation_)
     outputs = estimator.coefs_[-1].shape[1]
     if kind is None:
-        raise InputError(
-            f"a network with an output of {estimator.out_activation_} can't be explained: use squared_error"
-        )
-    if (outputs > 1 and kind == "values") or (estimator.out_activation_ == "logistic" and outputs > 1):
+        what = f"a network with an output of {estimator.out_activation_}"
+        raise InputError(f"{what} can't be explained: use squared_error")
+    if outputs > 1 and estimator.out_activation_ != "softmax":
         raise InputError(
             "a network with several labels per record can't be explained: train one network for each label"
         )
@@ -69,9 +68,8 @@ def module_of(learner: Any, model: Any) -> Any:
     >>> module(torch.eye(6)).shape
     torch.Size([6, 3])
     """
-    shapes = list(
-        pairwise([learner.inputs, *learner.widths, 1 if learner.task == "regression" else learner.classes - 1])
-    )
+    outputs = 1 if learner.task == "regression" else learner.classes - 1
+    shapes = list(pairwise([learner.inputs, *learner.widths, outputs]))
     sizes = [(inputs + 1) * outputs for inputs, outputs in shapes]
     parts = np.split(np.asarray(model), np.cumsum(sizes)[:-1])
     layers = [

@@ -191,7 +191,8 @@ class _Drawing:
                 continue
             if series.form == "bars":
                 bar, at, ends = (self.plot.barh, 1, self.across) if self.up.slots else (self.plot.bar, 0, self.up)
-                base, style = ends.clamp(0.0), {"color": self.colour, "edgecolor": self.colour, "alpha": 0.4}
+                base = ends.clamp(0.0)
+                style: dict[str, Any] = {"color": self.colour, "edgecolor": self.colour, "alpha": 0.4}
                 bar(place[at], place[1 - at] - base, self.width, base, **style)
             self.point(mark, place, bare=series.form == "bars", filled=series.tone == "strong")
 
@@ -229,7 +230,8 @@ class _Drawing:
     def boxes(self, series: Series) -> None:
         """Draw boxes from their five numbers."""
         names, line = ("whislo", "q1", "med", "q3", "whishi"), {"color": self.colour}
-        style = {"boxprops": line, "whiskerprops": line, "capprops": line, "medianprops": line | {"linewidth": 2.2}}
+        style: dict[str, Any] = {"boxprops": line, "whiskerprops": line, "capprops": line}
+        style["medianprops"] = line | {"linewidth": 2.2}
         for mark in series.marks:
             for x, *_ in triples(mark.x) if mark.box else ():
                 box, place = dict(zip(names, mark.box, strict=True)), self.place(self.across, x) + self.shift
@@ -291,7 +293,7 @@ def _legend(plot: Axes, chart: Chart) -> None:
     if handles:
         widest = max(width_of(handle.get_label(), LETTER) for handle in handles) + 36
         across = max(1, min(3, len(handles), int(72 * (WIDE - 1) // widest)))
-        where = {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0)}
+        where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0)}
         plot.legend(handles=handles, ncols=across, fontsize=LETTER - 0.5, frameon=False, **where)
         rows = -(-len(handles) // across)
         plot.set_title(_plain(chart.title), loc="left", fontsize=11, fontweight="bold", pad=14 * rows + 8)

@@ -71,16 +71,9 @@ def cut(text: str, room: float, em: float = EM) -> str:
     >>> cut("occupation", 200), cut("a very long name of a group", 100)
     ('occupation', 'a very long…')
     """
-    wide = 0.0
-    for at, letter in enumerate(text):
-        wide += em * _letter(letter)
-        if wide > room:
-            return _shortened(text[:at], room - em, em)
-    return text
-
-
-def _shortened(text: str, room: float, em: float) -> str:
-    while text and width_of(text, em) > room:
+    if width_of(text, em) <= room:
+        return text
+    while text and width_of(text, em) > room - em:
         text = text[:-1]
     return text.rstrip() + "…"
 
@@ -109,11 +102,8 @@ def place_labels(
     for at, (name, x, y) in sorted(enumerate(points), key=lambda point: point[1][0] not in first):
         words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
         free = [place for place in _places(x, y, width(words)) if words and _free(place[0], frame, taken)]
-        found = next(
-            (place for place in free if not any(touch(place[0], box) for box in avoided)), next(iter(free), None)
-        )
-        if found is not None:
-            box, line = found
+        clear = [place for place in free if not any(touch(place[0], box) for box in avoided)]
+        for box, line in (clear or free)[:1]:
             taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # space between two names
             placed.append(PlacedLabel(words, box, name in first, at, line))
     return placed

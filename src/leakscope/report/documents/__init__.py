@@ -35,10 +35,7 @@ def document(result: Result, others: Sequence[Result] = ()) -> Document:
 
 
 def _maker(kind: str) -> Make:
-    if kind in MAKERS:
-        return MAKERS[kind]
-    module = import_module(f"leakscope.report.documents.{kind}")
-    found: Make = module.make
+    found: Make = MAKERS.get(kind) or import_module(f"leakscope.report.documents.{kind}").make
     return found
 
 
@@ -48,9 +45,8 @@ def _section(main: Result, result: Result) -> Details:
     answer = made.answer
     said = [made.question, " ".join((f"{answer.label}.", answer.headline, *answer.sentences))]
     if result.studied != main.studied:
-        said.append(
-            f"This was measured on {name(result.studied)}, not on {name(main.studied)}, and may not hold for it."
-        )
+        other = f"not on {name(main.studied)}, and may not hold for it"
+        said.append(f"This was measured on {name(result.studied)}, {other}.")
     first = Text(tuple(said))
     shown = [block for block in made.blocks if getattr(block, "brief", False) or isinstance(block, KeyFigures)]
     rest = tuple(block for block in made.blocks if block not in shown)

@@ -5,17 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from typing import Any
 
 from leakscope.core.result import Result
-from leakscope.core.wording import count, name, write
+from leakscope.core.wording import count
 from leakscope.evaluation.results import Audit, GroupRisk
 from leakscope.report.document import Item
 from leakscope.report.documents.caveats import describe
 from leakscope.report.documents.cells import outcome
+from leakscope.report.documents.fields import fill
 from leakscope.report.documents.releases import release_name
 
 MOST_STEPS = 3
 MEASURED = "measured"
+_ADVICE = {
+    "Reduce overfitting, or release less": "More training records, stronger regularisation, earlier stopping or a coarser release usually reduce a leak. "
+    "Score again and compare the results with leakscope diff.",
+    "Compare groups of people": "Name columns with --groups: an average can hide a group that is more exposed.",
+    "Measure the parameters before you release the model file": "This audit attacks outputs only. For linear models and networks, leakscope leakage "
+    "measures what the parameters reveal.",
+    "Audit explanations before you release them": "Add them to the audit, such as --releases probabilities,gradient.",
+    "Add a gate": 'Stop a worse model in the release pipeline: leakscope gate audit/ --fail-if "auc.high > {limit:.2f}".',
+    "Clean the holdout": "Remove the training records from the holdout with --drop-overlap.",
+    "Replace the holdout": "Held-out records are near copies of training records. Use records that were never trained on.",
+    "Draw another holdout": "There is a distribution shift between training and held-out records. Draw both at random from the same population.",
+    "Use a larger sample": "Hold out more records: {many}.",
+    "Add a control for the scores": "Provide the scores of a model that never saw the members (--control), or state a random split (--random-split), "
+    "if it holds.",
+    "Enable retraining": "{how:text} The attack then runs on a model that never saw the members too.",
+    "Release labels only": "Where the label is enough, release nothing else. The strongest attack on labels has AUC {labels} ({still}), the one on "
+    "{release:text} {other}.",
+    "Do not release that explanation": "{explanation} adds {gain:signed} to the AUC beyond the {prediction}. Leave it out, or look for a less revealing one "
+    "with leakscope frontier.",
+    "Reduce overfitting": "The accuracy is {train:percent} on training records and {holdout:percent} on held-out records. Stronger regularisation, fewer "
+    "features, smaller trees or earlier stopping usually reduce this gap and the leak. leakscope compare measures what each of them gains and costs.",
+    "Protect the most exposed group": "“{column} = {level}” is more exposed than the rest by {gap:signed} in AUC. More of its records, or a model that "
+    "depends less on single records, would reduce this.",
+}
 
 
 def next_steps(audit: Audit, others: Sequence[Result] = ()) -> list[Item]:
@@ -33,127 +59,79 @@ def advice(result: Result) -> list[Item]:
     return list(module.advise(result)) if hasattr(module, "advise") else []
 
 
+def _step(title: str, tag: str = "", **values: Any) -> Item:
+    return Item(fill(_ADVICE[title], **values), title, tag)
+
+
 def _steps(audit: Audit, others: Sequence[Result]) -> Iterator[Item]:
+    scores = audit.target.task == "scores"
     if audit.verdict.kind == "inconclusive":
         yield from _undecided(audit)
     for result in sorted(others, key=lambda one: one.kind != "comparison"):
         yield from advice(result)[:1]
     if audit.verdict.leaks:
-        yield from _release_less(audit)
-        yield from _drop_explanation(audit)
-        yield from _overfit(audit)
-        yield from _protect_group(audit)
-        if audit.target.task == "scores":
-            yield Item(
-                "More training records, stronger regularisation, earlier stopping or a coarser release usually reduce a leak. Score again and compare "
-                "the results with leakscope diff.",
-                "Reduce overfitting, or release less",
-            )
+        yield from _reduce(audit)
+        if scores:
+            yield _step("Reduce overfitting, or release less")
     if not audit.settings.get("groups"):
-        said = "Name columns with --groups: an average can hide a group that is more exposed."
-        yield Item(said, "Compare groups of people")
-    if audit.target.task != "scores":
-        yield Item(
-            "This audit attacks outputs only. For linear models and networks, leakscope leakage measures what the parameters reveal.",
-            "Measure the parameters before you release the model file",
-        )
-        if not audit.extras:
-            said = "Add them to the audit, such as --releases probabilities,gradient."
-            yield Item(said, "Audit explanations before you release them")
-    yield from _gate(audit)
-
-
-def _gate(audit: Audit) -> Iterator[Item]:
-    """A condition just above what was found; an inconclusive audit would never pass one."""
+        yield _step("Compare groups of people")
+    if not scores:
+        yield _step("Measure the parameters before you release the model file")
+    if not scores and not audit.extras:
+        yield _step("Audit explanations before you release them")
+    # An inconclusive audit would never pass a gate.
     highest = (audit.largest or audit.strongest).auc.high
     if audit.verdict.kind != "inconclusive" and highest < 0.97:
-        condition = f"auc.high > {math.ceil(100 * highest + 1) / 100:.2f}"
-        said = f'Stop a worse model in the release pipeline: leakscope gate audit/ --fail-if "{condition}".'
-        yield Item(said, "Add a gate")
+        yield _step("Add a gate", limit=math.ceil(100 * highest + 1) / 100)
 
 
 def _undecided(audit: Audit) -> Iterator[Item]:
     if audit.overlap.count and not audit.overlap.removed:
-        yield Item("Remove the training records from the holdout with --drop-overlap.", "Clean the holdout")
+        yield _step("Clean the holdout")
     if audit.overlap.near is not None:
-        said = "Held-out records are near copies of training records. Use records that were never trained on."
-        yield Item(said, "Replace the holdout")
+        yield _step("Replace the holdout")
     for obstacle in () if audit.basis is None else audit.basis.obstacles:
         yield Item(describe(obstacle), "Make the answers comparable")
-    risk = audit.strongest
     if outcome(audit, "shift") == "yes":
-        yield Item(
-            "There is a distribution shift between training and held-out records. Draw both at random from the same population.",
-            "Draw another holdout",
-        )
+        yield _step("Draw another holdout")
     elif any(doubt.remedy == "more_records" for doubt in audit.verdict.doubts[:1]):
         needed = audit.verdict.records_needed
-        how = f"about {count(needed)}" if needed else "four times as many halve the width of an interval"
-        yield Item(f"Hold out more records: {how}.", "Use a larger sample")
-    if risk.control.kind == "never trained":
+        many = f"about {count(needed)}" if needed else "four times as many halve the width of an interval"
+        yield _step("Use a larger sample", many=many)
+    if audit.strongest.control.kind == "never trained":
         return
     if audit.target.task == "scores":
-        yield Item(
-            "Provide the scores of a model that never saw the members (--control), or state a random split (--random-split), if it holds.",
-            "Add a control for the scores",
-        )
-    else:
-        how = "Provide the model in a form that can be retrained: a scikit-learn estimator, or fit= in Python."
-        if audit.settings.get("retrain") is False:
-            how = "Leave out --no-retrain."
-        yield Item(f"{how} The attack then runs on a model that never saw the members too.", "Enable retraining")
-
-
-def _release_less(audit: Audit) -> Iterator[Item]:
-    claim = next((one for one in audit.claims if one.code == "labels_reveal_less"), None)
-    if claim is None or claim.outcome != "yes":
+        yield _step("Add a control for the scores")
         return
-    by_release = {one.release: one for one in audit.by_release}
-    labels, strongest = by_release["labels"], by_release[str(claim.subject["release"])]
-    still = "significantly above chance" if labels.beats_chance else "not significantly above chance"
-    yield Item(
-        f"Where the label is enough, release nothing else. The strongest attack on labels has AUC {write(labels.auc)} ({still}), the one on "
-        f"{release_name(strongest.release).lower()} {write(strongest.auc)}.",
-        "Release labels only",
-        MEASURED,
-    )
+    how = "Provide the model in a form that can be retrained: a scikit-learn estimator, or fit= in Python."
+    if audit.settings.get("retrain") is False:
+        how = "Leave out --no-retrain."
+    yield _step("Enable retraining", how=how)
 
 
-def _drop_explanation(audit: Audit) -> Iterator[Item]:
-    adding = [extra for extra in audit.extras if extra.adds]
-    if adding:
+def _reduce(audit: Audit) -> Iterator[Item]:
+    """Steps against a leak, from what the audit measured."""
+    claim = next((one for one in audit.claims if one.code == "labels_reveal_less"), None)
+    if claim is not None and claim.outcome == "yes":
+        by_release = {one.release: one for one in audit.by_release}
+        labels, other = by_release["labels"], by_release[str(claim.subject["release"])]
+        still = "significantly above chance" if labels.beats_chance else "not significantly above chance"
+        aucs, release = {"labels": labels.auc, "other": other.auc}, release_name(other.release).lower()
+        yield _step("Release labels only", MEASURED, still=still, release=release, **aucs)
+    if adding := [extra for extra in audit.extras if extra.adds]:
         most = max(adding, key=lambda extra: extra.auc.low)
-        yield Item(
-            f"{name(most.release)} adds {write(most.auc, 'signed')} to the AUC beyond the {name(most.prediction)}. Leave it out, or look for a less revealing one "
-            "with leakscope frontier.",
-            "Do not release that explanation",
-            MEASURED,
-        )
-
-
-def _overfit(audit: Audit) -> Iterator[Item]:
+        about = {"explanation": most.release, "gain": most.auc, "prediction": most.prediction}
+        yield _step("Do not release that explanation", MEASURED, **about)
     performance = audit.target.performance
     if performance is not None and outcome(audit, "overfitted") == "yes":
-        yield Item(
-            f"The accuracy is {write(performance.train, 'percent')} on training records and {write(performance.holdout, 'percent')} on held-out records. "
-            "Stronger regularisation, fewer features, smaller trees or earlier stopping usually reduce this gap and the leak. leakscope compare measures "
-            "what each of them gains and costs.",
-            "Reduce overfitting",
-        )
+        yield _step("Reduce overfitting", train=performance.train, holdout=performance.holdout)
+    if out := more_exposed(audit):
+        group = max(out, key=lambda one: one.gap.low)
+        about = {"column": group.column, "level": group.level, "gap": group.gap}
+        yield _step("Protect the most exposed group", MEASURED, **about)
 
 
 def more_exposed(audit: Audit) -> list[GroupRisk]:
     """Return the groups that are significantly more exposed than their complements, by the claims of the audit."""
     claimed = [one.subject for one in audit.claims if one.code == "group_gap" and one.outcome == "yes"]
     return [one for one in audit.strongest.by_group if {"column": one.column, "level": one.level} in claimed]
-
-
-def _protect_group(audit: Audit) -> Iterator[Item]:
-    if out := more_exposed(audit):
-        group = max(out, key=lambda one: one.gap.low)
-        yield Item(
-            f"“{name(group.column)} = {name(group.level)}” is more exposed than the rest by {write(group.gap, 'signed')} in AUC. More of its records, or a model "
-            "that depends less on single records, would reduce this.",
-            "Protect the most exposed group",
-            MEASURED,
-        )

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
-from leakscope.core.wording import count, listing, name, number, write
+from leakscope.core.wording import count, listing, name, number
 from leakscope.report.charts.forest import by_category, rows_of
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.cells import outcome, tag_if, values
 from leakscope.report.documents.common import filled, not_run, provenance, reading, sources, steps
+from leakscope.report.documents.fields import fill
 from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy
 
 _LABELS: dict[Outcome, Tag] = {
@@ -33,6 +34,29 @@ _SHIFTS = {
     "children": "the distributions of the effects of the label differ",
     "all": "the distributions of all columns but the label differ",
     "environments": "environments that were left out of training",
+}
+#: Sentences about claims, with their estimates and subjects, and what each outcome is called in them.
+_SENTENCES = {
+    "causal_leaks_less": "Against {held_out}, {than:40} leaks {way} the causal model (excess AUC {other:signed} and {causal:signed}).",
+    "shift_increases_leak": "The excess AUC of {model:40} is significantly {way} under distribution shift ({difference:signed}).",
+    "shift_explains_accuracy": "Under distribution shift, part of the attack's accuracy reflects the shift rather than membership: the never-trained "
+    "control has accuracy {control_accuracy}, the blind baseline {blind_accuracy}.",
+    "causal_predicts_better": "On {law} the causal model predicts {way} {than:40} ({causal} and {other}).",
+    "causal_needs_less_noise": "At equal Laplace noise, ε of least squares on the causes is {way} (ratio to all columns {ratio}, from random swaps of "
+    "one record).",
+    "helps_to_infer": "The predictions of {model:40} help to infer {column:40} (gain in advantage {gain:signed}, in AUC {gain_auc:signed}).",
+}
+_WAYS = {
+    "causal_leaks_less": {"yes": "more than", "no": "less than", "inconclusive": "not significantly more or less than"},
+    "shift_increases_leak": {"yes": "larger", "no": "smaller"},
+    "shift_explains_accuracy": {"yes": ""},
+    "causal_predicts_better": {
+        "yes": "better than",
+        "no": "worse than",
+        "inconclusive": "not significantly better or worse than",
+    },
+    "causal_needs_less_noise": {"yes": "smaller", "no": "larger", "inconclusive": "not significantly different"},
+    "helps_to_infer": {"yes": ""},
 }
 HOW_TO_READ = (
     "P is the distribution of the training data. P* is a distribution in which the label depends on its causes as in P and other "
@@ -68,44 +92,12 @@ def _answer(found: CausalStudy) -> Answer:
 
 
 def _sentence(claim: Claim) -> str:
-    subject, figures = claim.subject, claim.estimates
-    other, law = name(subject.get("than", ""), 40), str(subject.get("law", ""))
-    match claim.code:
-        case "causal_leaks_less":
-            way = {"yes": "more than", "no": "less than", "inconclusive": "not significantly more or less than"}
-            return (
-                f"Against {_LAWS[law]}, {other} leaks {way[claim.outcome]} the causal model (excess AUC "
-                f"{write(figures['other'], 'signed')} and {write(figures['causal'], 'signed')})."
-            )
-        case "shift_increases_leak" if claim.outcome != "inconclusive":
-            way = {"yes": "larger", "no": "smaller"}
-            return (
-                f"The excess AUC of {name(subject['model'], 40)} is significantly {way[claim.outcome]} under distribution shift "
-                f"({write(figures['difference'], 'signed')})."
-            )
-        case "shift_explains_accuracy" if claim.outcome == "yes":
-            return (
-                "Under distribution shift, part of the attack's accuracy reflects the shift rather than membership: the never-trained control "
-                f"has accuracy {write(figures['control_accuracy'])}, the blind baseline {write(figures['blind_accuracy'])}."
-            )
-        case "causal_predicts_better":
-            way = {"yes": "better than", "no": "worse than", "inconclusive": "not significantly better or worse than"}
-            return (
-                f"On {law} the causal model predicts {way[claim.outcome]} {other} "
-                f"({write(figures['causal'])} and {write(figures['other'])})."
-            )
-        case "causal_needs_less_noise":
-            way = {"yes": "smaller", "no": "larger", "inconclusive": "not significantly different"}
-            return (
-                f"At equal Laplace noise, ε of least squares on the causes is {way[claim.outcome]} (ratio to all columns "
-                f"{write(figures['ratio'])}, from random swaps of one record)."
-            )
-        case "helps_to_infer" if claim.outcome == "yes":
-            return (
-                f"The predictions of {name(subject['model'], 40)} help to infer {name(subject['column'], 40)} (gain in advantage "
-                f"{write(figures['gain'], 'signed')}, in AUC {write(figures['gain_auc'], 'signed')})."
-            )
-    return ""
+    """State a claim; nothing where its outcome is not worth a sentence."""
+    way, subject = _WAYS.get(claim.code, {}).get(claim.outcome), claim.subject
+    if way is None:
+        return ""
+    about = {key: subject.get(key, "") for key in ("than", "law", "model", "column")}
+    return fill(_SENTENCES[claim.code], **claim.estimates, **about, way=way, held_out=_LAWS.get(str(about["law"]), ""))
 
 
 def _facts(found: CausalStudy) -> tuple[tuple[str, Cell], ...]:

@@ -111,22 +111,16 @@ def _said(found: Comparison) -> list[str]:
     match found.recommendation.kind:
         case "use":
             version = found[str(found.recommendation.version)]
-            return [
-                f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit}.",
-                f"{sentence(version.what)} {_effect(found, version)}",
-            ]
+            use = f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit}."
+            return [use, f"{sentence(version.what)} {_effect(found, version)}"]
         case "utility_limit":
             version = found[str(found.recommendation.candidate)]
-            return [
-                f"The risk can be lowered, but no version significantly lowers it while {limit}.",
-                f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_effect(found, version)}",
-            ]
+            least = f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_effect(found, version)}"
+            return [f"The risk can be lowered, but no version significantly lowers it while {limit}.", least]
         case "nothing_to_lower":
             where = "" if found.record_explanations is None else " from the outputs"
-            return [
-                f"No leak{where} was detected that a defense could lower.",
-                f"{as_it_is} Stronger attacks may exist.",
-            ]
+            nothing = f"No leak{where} was detected that a defense could lower."
+            return [nothing, f"{as_it_is} Stronger attacks may exist."]
         case "inconclusive":
             doubts = filter(None, [found.recommendation.doubt])
             return ["It is inconclusive whether a defense lowers the risk.", *map(describe, doubts)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from leakscope.core.wording import count, name, out_of, percent, sentence, write
 from leakscope.evaluation.results import Statement, Verdict, VerdictKind
 from leakscope.report.document import Tag
 from leakscope.report.documents.caveats import describe as describe_caveat
+from leakscope.report.documents.fields import fill
 
 #: The definition of *leaks*. `verdict.judge` has the rule in detail; README, documentation and report quote this sentence.
 LEAKS = (
@@ -71,7 +73,8 @@ def describe(statement: Statement) -> str:
     >>> describe(Statement("random_split"))
     'The caller states that members and non-members were split at random.'
     """
-    return _WORDS[statement.code](statement)
+    words = _WORDS[statement.code]
+    return fill(words, **_fields(statement)) if isinstance(words, str) else words(statement)
 
 
 def name_group(column: str, level: str) -> str:
@@ -85,23 +88,14 @@ def name_group(column: str, level: str) -> str:
     return f"“{name(column, 40)} = {name(level, 40)}”"
 
 
+def _fields(one: Statement) -> dict[str, Any]:
+    within = f"Within the group {name_group(one.column, one.level)}, " if one.column else ""
+    about = {"attack": _attack(one), "group": name_group(one.column, one.level), "within": within}
+    return one.estimates | about | {"fpr": one.fpr, "remedy": _REMEDIES[one.remedy]}
+
+
 def _attack(one: Statement) -> str:
     return f"“{name(one.attack)}” on {name(one.release)}" if one.release else f"“{name(one.attack)}”"
-
-
-def _within(one: Statement) -> str:
-    return f"within the group {name_group(one.column, one.level)}, " if one.column else ""
-
-
-def _auc(one: Statement) -> str:
-    auc = write(one.estimates["auc"])
-    return sentence(
-        f"{_within(one)}{_attack(one)} distinguishes members from non-members with AUC {auc} (0.5 is chance, 1 is perfect)"
-    )
-
-
-def _tpr(one: Statement) -> str:
-    return f"{_attack(one)} has a TPR of {write(one.estimates['tpr'], 'percent')} at {percent(one.fpr or 0.0)} FPR."
 
 
 def _epsilon(one: Statement) -> str:
@@ -111,11 +105,6 @@ def _epsilon(one: Statement) -> str:
         f"{_attack(one)} shows that ε is {write(one.estimates['bound'])} for the swap of one record. The training is claimed to have "
         f"ε = {claimed:g}{more}."
     )
-
-
-def _epsilon_bound(one: Statement) -> str:
-    bound, delta = one.estimates["bound"], one.estimates["delta"].value
-    return f"The attacks show that ε is {write(bound)} for the swap of one record (δ = {delta:g})."
 
 
 def _contradicted_split(one: Statement) -> str:
@@ -133,39 +122,11 @@ def _not_above(one: Statement, what: str, rival: str) -> str:
     return f"{here} is not significantly above that of the {what}{there}.{_REMEDIES[one.remedy]}"
 
 
-def _data_hungry(one: Statement) -> str:
-    return (
-        f"Models of this kind gain more from more records (log-likelihood {write(one.estimates['curve'], 'signed')}) than from training on a record "
-        f"({write(one.estimates['gap'], 'signed')}), so smaller models are no control for it. Train on more records, or state that members and held-out "
-        "records come from one random split (random_split, --random-split)."
-    )
-
-
-def _not_fitted(one: Statement) -> str:
-    return (
-        "The model does not fit the members significantly better than midway between models with and without them "
-        f"({write(one.estimates['mid'], 'signed')} of log-likelihood; training on a record gives {write(one.estimates['gap'], 'signed')}). Check that "
-        "these records were trained on."
-    )
-
-
-def _shift_explains(one: Statement) -> str:
-    return (
-        f"The blind baseline has AUC {write(one.estimates['blind'])}, and a larger training set, or noise in its training, could explain how the "
-        f"model fits the members ({write(one.estimates['size'], 'signed')} of log-likelihood beyond a larger set).{_REMEDIES[one.remedy]}"
-    )
-
-
 def _copies(one: Statement) -> str:
     return (
         f"{100 * one.estimates['share'].value:.0f} % of the judged held-out records are copies or near copies of training records. Remove them "
         "(drop_overlap, --drop-overlap, removes the exact copies)."
     )
-
-
-def _exposed_group(one: Statement) -> str:
-    auc, gap = write(one.estimates["auc"]), write(one.estimates["gap"], "signed")
-    return f"The most exposed group is {name_group(one.column, one.level)}: AUC {auc}, {gap} compared with the rest."
 
 
 def _named(one: Statement) -> str:
@@ -176,36 +137,38 @@ def _named(one: Statement) -> str:
     )
 
 
-_WORDS: dict[str, Callable[[Statement], str]] = {
-    "auc": _auc,
-    "tpr_at_fpr": _tpr,
-    "group_auc": _auc,
+_AUC = "{within:text}{attack:text} distinguishes members from non-members with AUC {auc} (0.5 is chance, 1 is perfect)."
+#: The sentence of each statement, with the fields of `_fields`, or a function of the statement.
+_WORDS: dict[str, str | Callable[[Statement], str]] = {
+    "auc": _AUC,
+    "tpr_at_fpr": "{attack:text} has a TPR of {tpr:percent} at {fpr:percent} FPR.",
+    "group_auc": _AUC,
     "epsilon": _epsilon,
-    "not_detected": lambda one: "No attack that was run is significantly above chance.",
+    "not_detected": "No attack that was run is significantly above chance.",
     "contradicted_split": _contradicted_split,
-    "scores_only": lambda one: (
-        "Scores do not show whether there is a distribution shift between members and non-members. If they were split at random, state it "
-        "(random_split, --random-split)."
-    ),
-    "no_control": lambda one: "The attack was not run on a never-trained control.",
+    "scores_only": "Scores do not show whether there is a distribution shift between members and non-members. If they were split at random, state it "
+    "(random_split, --random-split).",
+    "no_control": "The attack was not run on a never-trained control.",
     "not_above_control": lambda one: _not_above(one, "never-trained control", "control"),
     "not_above_blind": lambda one: _not_above(one, "blind baseline", "blind"),
-    "data_hungry": _data_hungry,
-    "not_fitted_as_member": _not_fitted,
-    "shift_explains_fit": _shift_explains,
+    "data_hungry": "Models of this kind gain more from more records (log-likelihood {curve:signed}) than from training on a record ({gap:signed}), so "
+    "smaller models are no control for it. Train on more records, or state that members and held-out records come from one random split (random_split, "
+    "--random-split).",
+    "not_fitted_as_member": "The model does not fit the members significantly better than midway between models with and without them ({mid:signed} of "
+    "log-likelihood; training on a record gives {gap:signed}). Check that these records were trained on.",
+    "shift_explains_fit": "The blind baseline has AUC {blind}, and a larger training set, or noise in its training, could explain how the model fits "
+    "the members ({size:signed} of log-likelihood beyond a larger set).{remedy:text}",
     "copies_in_holdout": _copies,
     "obstacle": lambda one: "" if one.obstacle is None else describe_caveat(one.obstacle),
-    "sample_size": lambda one: "The sample is too small.",
-    "control": lambda one: sentence(
-        f"{_within(one)}the never-trained control has AUC {write(one.estimates['control'])}"
-    ),
-    "permuted": lambda one: f"The same attack with permuted memberships has AUC {write(one.estimates['permuted'])}.",
-    "blind": lambda one: f"The blind baseline has AUC {write(one.estimates['blind'])}.",
-    "random_split": lambda one: "The caller states that members and non-members were split at random.",
-    "epsilon_bound": _epsilon_bound,
-    "exposed_group": _exposed_group,
+    "sample_size": "The sample is too small.",
+    "control": lambda one: sentence(fill("{within:text}the never-trained control has AUC {control}", **_fields(one))),
+    "permuted": "The same attack with permuted memberships has AUC {permuted}.",
+    "blind": "The blind baseline has AUC {blind}.",
+    "random_split": "The caller states that members and non-members were split at random.",
+    "epsilon_bound": "The attacks show that ε is {bound} for the swap of one record (δ = {delta.value:g}).",
+    "exposed_group": "The most exposed group is {group:text}: AUC {auc}, {gap:signed} compared with the rest.",
     "named": _named,
-    "overall": lambda one: f"Over all records, {_attack(one)} has AUC {write(one.estimates['auc'])}.",
+    "overall": "Over all records, {attack:text} has AUC {auc}.",
 }
 
 

@@ -39,6 +39,7 @@ rival is significantly off chance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,15 +47,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import difference
 from leakscope.core.result import Caveat
 from leakscope.evaluation.results import Audit, Risk
-from leakscope.studies.diff.changes import (
-    OWN_THRESHOLD,
-    SHARE,
-    SIGNED,
-    Change,
-    Ends,
-    at_confidence,
-    change_of_strongest,
-)
+from leakscope.studies.diff.changes import SHARE, SIGNED, Change, Ends, at_confidence, change_of_strongest
 from leakscope.studies.diff.facts import same_data
 
 #: The most that a shift of the records moves an AUC, in units of what it moves its control.
@@ -78,7 +71,7 @@ class Figure:
 
 
 AUC = Figure("auc", lambda risk: risk.auc)
-ADVANTAGE = Figure("advantage", lambda risk: risk.advantage, SIGNED, OWN_THRESHOLD)
+ADVANTAGE = Figure("advantage", lambda risk: risk.advantage, SIGNED, math.sqrt(2))
 
 
 def rate_figure(rate: float) -> Figure:
@@ -97,7 +90,7 @@ class ComparedRecords:
     def of(cls, old: Audit, new: Audit) -> ComparedRecords:
         same = same_data(old, new)
         split = (old.settings.get("random split") is True, new.settings.get("random split") is True)
-        return cls(all(same.get(name, False) for name in ("training records", "held-out records")), split)
+        return cls(bool(same.get("training records") and same.get("held-out records")), split)
 
 
 def control_of(risk: Risk, split: bool) -> Estimate | None:
@@ -120,11 +113,8 @@ def compare_release(
     names = rivals(pairs, confidence, records)
     beyond = [_beyond(name, pairs, confidence, records) for name in names]
     reach = _reach(names, pairs, confidence, records)
-    proven = [
-        direction
-        for direction in (-1, 1)
-        if names and all(change.direction == direction for change in beyond) and _passes(raw[0], direction, reach)
-    ]
+    directions = {change.direction for change in beyond}
+    proven = [direction for direction in (-1, 1) if directions == {direction} and _passes(raw[0], direction, reach)]
     changes = [replace(change, in_doubt=change.direction not in (0, *proven)) for change in raw]
     doubtful = any(change.in_doubt for change in changes)
     return tuple(changes), tuple(beyond), _reason(names, pairs, records, beyond) if doubtful else None

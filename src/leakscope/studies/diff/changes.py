@@ -43,7 +43,6 @@ from leakscope.core.result import Caveat
 ChangeOutcome = Literal["increased", "decreased", "not_significant", "shift_possible"]
 Ends = tuple[float, float]
 SHARE, SIGNED = (0.0, 1.0), (-1.0, 1.0)
-OWN_THRESHOLD = math.sqrt(2)
 
 
 @dataclass(frozen=True)

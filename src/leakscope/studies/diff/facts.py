@@ -72,10 +72,8 @@ def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fact, ...]:
     >>> changed({"seed": 0, "margin": 0.05}, {"seed": 1, "margin": 0.05})
     (Fact(name='seed', old='0', new='1'),)
     """
-    names = dict.fromkeys([*old, *new])
-    return tuple(
-        Fact(name, _text(old.get(name)), _text(new.get(name))) for name in names if old.get(name) != new.get(name)
-    )
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return tuple(Fact(name, _text(old.get(name)), _text(new.get(name))) for name in names)
 
 
 def _text(value: Any) -> str:
@@ -88,10 +86,8 @@ def settings_of(result: Result) -> dict[str, Any]:
     """Give the settings of a study, and of an audit also what it was about."""
     if not isinstance(result, Audit):
         return dict(result.settings)
-    target = result.target
-    facts = {
-        name: getattr(target, name) for name in ("model", "classes", "features", "members", "nonmembers", "judged")
-    }
+    about = ("model", "classes", "features", "members", "nonmembers", "judged")
+    facts = {name: getattr(result.target, name) for name in about}
     settings = {name: value for name, value in result.settings.items() if name not in _NOT_SETTINGS}
     return facts | settings | {"control": result.strongest.control.kind}
 
@@ -105,11 +101,11 @@ def same_data(old: Result, new: Result) -> dict[str, bool]:
 
 def changed_sides(old: Result, new: Result) -> bool:
     """Whether one audit was trained on what the other held out, as far as fingerprints tell."""
-    sets = [
-        (side.fingerprints.get("training records"), side.fingerprints.get("held-out records")) for side in (old, new)
-    ]
-    (trained, held_out), (trained_next, held_out_next) = sets
-    return (trained is not None and trained == held_out_next) or (held_out is not None and held_out == trained_next)
+    for one, other in ((old, new), (new, old)):
+        trained = one.fingerprints.get("training records")
+        if trained is not None and trained == other.fingerprints.get("held-out records"):
+            return True
+    return False
 
 
 def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange | None:
@@ -163,14 +159,10 @@ def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], 
     n = len(first)
     if n < FEWEST_SHARED or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    value = float(np.clip(np.corrcoef(_ranks(first), _ranks(second))[0, 1], -1, 1))
+    from scipy.stats import rankdata
+
+    value = float(np.clip(np.corrcoef(rankdata(first), rankdata(second))[0, 1], -1, 1))
     inner = float(np.clip(value, -1 + 1e-12, 1 - 1e-12))  # equal ranks: Fisher's z is not finite there
     half = normal_quantile(confidence) * float(np.sqrt((1 + inner**2 / 2) / (n - 3)))
     low, high = (float(np.tanh(np.arctanh(inner) + side * half)) for side in (-1, 1))
     return Estimate(value, min(low, value), max(high, value), confidence, n=n, method="Bonett-Wright")
-
-
-def _ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Ranks; equal values share the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])

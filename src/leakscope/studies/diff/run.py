@@ -14,7 +14,15 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, Outcome, Result
 from leakscope.core.versions import stamp
 from leakscope.evaluation.results import Audit, GroupRisk, Risk
-from leakscope.studies.diff.beyond import ADVANTAGE, AUC, ComparedRecords, compare_release, groups_in_doubt, rate_figure
+from leakscope.studies.diff.beyond import (
+    ADVANTAGE,
+    AUC,
+    ComparedRecords,
+    Pair,
+    compare_release,
+    groups_in_doubt,
+    rate_figure,
+)
 from leakscope.studies.diff.changes import SHARE, SIGNED, Change, Ends, GroupChange, ReleaseChange, change_of_one
 from leakscope.studies.diff.facts import changed, changed_sides, compare_records, listed, same_data, settings_of
 from leakscope.studies.diff.result import ClaimChange, Diff, DiffOutcome
@@ -46,9 +54,8 @@ def diff(old: Result, new: Result) -> Diff:
         raise InputError(f"a {old.kind} and a {new.kind} can't be compared: name two results of one kind")
     for side, which in ((old, "old"), (new, "new")):
         if not side.claims and not (isinstance(side, Audit) and side.risks):
-            raise InputError(
-                f"the {which} {side.kind} has no claims, so that there is nothing to compare: run the study again"
-            )
+            what = f"the {which} {side.kind} has no claims, so that there is nothing to compare"
+            raise InputError(f"{what}: run the study again")
     found = _diff_audits(old, new) if isinstance(old, Audit) and isinstance(new, Audit) else _diff_claims(old, new)
     return Diff(
         of=new.kind,
@@ -78,13 +85,12 @@ def _diff_claims(old: Result, new: Result) -> dict[str, Any]:
             change = change_of_one(name, one.estimates[name], other.estimates[name], together, None)
         risky = new.codes[other.code] is not None
         changes.append(ClaimChange(other.code, dict(other.subject), one.outcome, other.outcome, change, risky))
-    names = [
-        [" ".join(map(str, (claim.code, *claim.subject.values()))) for claim in side.claims] for side in (old, new)
-    ]
+    names = [[" ".join(map(str, (one.code, *one.subject.values()))) for one in side.claims] for side in (old, new)]
+    risks = [one for one in changes if one.risk is not None]
     return {
-        "outcome": _outcome([one.risk for one in changes if one.risk is not None]),
+        "outcome": _outcome([str(one.risk) for one in risks]),
         "claim_changes": tuple(changes),
-        "claims": tuple(_claim_of(one) for one in changes if one.risk is not None),
+        "claims": tuple(map(_claim_of, risks)),
         "claim_names": listed(*names),
         "confidence": level,
         "comparisons": len(measured),
@@ -115,13 +121,13 @@ def _diff_audits(old: Audit, new: Audit) -> dict[str, Any]:
     comparisons = _count(pairs) + len(measured)
     together = 1 - (1 - level) / max(1, comparisons)
     records = ComparedRecords.of(old, new)
-    releases = _releases(pairs, together, records)
+    by_release = {new.release: [pair for pair in pairs if pair[1].release == new.release] for _, new in pairs}
+    releases = tuple(_release(release, some, together, records) for release, some in by_release.items())
+    outcome = "not_comparable" if reasons else _outcome([one.outcome for some in releases for one in some.changes])
     groups = _group_changes(old, new, together, records) if pairs else ()
     names = [[f"{one.column} = {one.level}" for one in side.strongest.by_group] for side in (old, new)]
     return {
-        "outcome": "not_comparable"
-        if reasons
-        else _outcome([one.outcome for release in releases for one in release.changes]),
+        "outcome": outcome,
         "claims": _claims(releases, groups),
         "warnings": tuple(_warnings(old, new)),
         "not_comparable": tuple(reasons),
@@ -191,39 +197,27 @@ def _why_not_comparable(old: Audit, new: Audit) -> list[Caveat]:
     return found
 
 
-def _pairs(old: Audit, new: Audit) -> list[tuple[Risk, Risk]]:
+def _pairs(old: Audit, new: Audit) -> list[Pair]:
     """The same attack on the same release in both audits, at the confidence of one attack."""
     before = {(risk.release, risk.attack): risk for risk in old.risks}
     return [(before[risk.release, risk.attack], risk) for risk in new.risks if (risk.release, risk.attack) in before]
 
 
-def _count(pairs: Sequence[tuple[Risk, Risk]]) -> int:
+def _count(pairs: Sequence[Pair]) -> int:
     """All that may be compared: any attack may turn out to be the one that is shown, with all figures and all groups."""
     return sum(2 + len(_rates([pair])) + len(_groups_in_both(*pair)) for pair in pairs)
 
 
-def _rates(pairs: Sequence[tuple[Risk, Risk]]) -> list[float]:
+def _rates(pairs: Sequence[Pair]) -> list[float]:
     """False-positive rates that both samples carry."""
-    rates = dict.fromkeys(rate for _, risk in pairs for rate in risk.tpr_at_fpr)
-    return [
-        rate
-        for rate in rates
-        if all(rate in risk.tpr_at_fpr and risk.tpr_at_fpr[rate].kind == "estimate" for pair in pairs for risk in pair)
+    measured = [
+        {rate for rate, tpr in risk.tpr_at_fpr.items() if tpr.kind == "estimate"} for pair in pairs for risk in pair
     ]
+    rates = dict.fromkeys(rate for _, risk in pairs for rate in risk.tpr_at_fpr)
+    return [rate for rate in rates if all(rate in known for known in measured)]
 
 
-def _releases(
-    pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: ComparedRecords
-) -> tuple[ReleaseChange, ...]:
-    return tuple(
-        _release(release, [pair for pair in pairs if pair[1].release == release], confidence, records)
-        for release in dict.fromkeys(new.release for _, new in pairs)
-    )
-
-
-def _release(
-    release: str, pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: ComparedRecords
-) -> ReleaseChange:
+def _release(release: str, pairs: Sequence[Pair], confidence: float, records: ComparedRecords) -> ReleaseChange:
     rates = _rates(pairs)
     figures = [AUC, ADVANTAGE, *map(rate_figure, rates)]
     changes, beyond, doubt = compare_release(pairs, figures, confidence, records)
@@ -233,10 +227,8 @@ def _release(
 
 
 def _groups_in_both(old: Risk, new: Risk) -> list[tuple[GroupRisk, GroupRisk]]:
-    before = {(group.column, group.level): group for group in old.by_group}
-    return [
-        (before[group.column, group.level], group) for group in new.by_group if (group.column, group.level) in before
-    ]
+    before, after = ({(one.column, one.level): one for one in risk.by_group} for risk in (old, new))
+    return [(before[key], group) for key, group in after.items() if key in before]
 
 
 def _group_changes(old: Audit, new: Audit, confidence: float, records: ComparedRecords) -> tuple[GroupChange, ...]:
@@ -264,10 +256,6 @@ def _performance_pairs(old: Audit, new: Audit) -> list[tuple[str, Estimate, Esti
 
 
 def _warnings(old: Audit, new: Audit) -> list[Caveat]:
-    found = []
     same = same_data(old, new)
-    if same and all(same.values()):
-        found.append(Caveat("same_records"))
-    if changed_sides(old, new):
-        found.append(Caveat("changed_sides"))
-    return found
+    noted = {"same_records": bool(same) and all(same.values()), "changed_sides": changed_sides(old, new)}
+    return [Caveat(code) for code, applies in noted.items() if applies]

@@ -30,6 +30,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
@@ -129,10 +130,8 @@ class Jackknife:
     @staticmethod
     def joined(parts: list[Jackknife]) -> Jackknife:
         """The records of several stacks, one after the other."""
-        full, replicates, gram = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("full", "replicates", "gram")
-        )
-        return Jackknife(full, replicates, gram, parts[0].rank)
+        full, replicates, gram = zip(*((part.full, part.replicates, part.gram) for part in parts), strict=True)
+        return Jackknife(np.concatenate(full), np.concatenate(replicates), np.concatenate(gram), parts[0].rank)
 
 
 @dataclass(frozen=True)
@@ -282,24 +281,22 @@ def _likelihood_ratio_hits(
     hits = np.zeros((len(with_record), blocks))
     halves = np.arange(blocks) % 2 == 0
     for judged in (halves, ~halves):
-        known_in, known_out = (
-            Side(
-                side.counts[~judged].sum(keepdims=True), *(part[:, ~judged].sum(1, keepdims=True) for part in side[1:])
-            )
-            for side in (first, second)
-        )
-        form = _canonical(known_in, known_out, extra)
+        form = _canonical(_pooled(first, ~judged), _pooled(second, ~judged), extra)
         for sign, draws in ((1, with_record), (-1, without)):
             edges = _edges(draws.shape[1], blocks)
             for block in np.flatnonzero(judged):
                 part = draws[:, edges[block] : edges[block + 1]]
                 if noise is not None:
-                    seen = np.random.default_rng((blocks, int(block), sign + 1)).standard_normal(
-                        (part.shape[1], len(noise))
-                    )
-                    part = part + seen @ noise
+                    rng = np.random.default_rng((blocks, int(block), sign + 1))
+                    part = part + rng.standard_normal((part.shape[1], len(noise))) @ noise
                 hits[:, block] += sign * (np.sign(_log_ratio(part, form)) / 2).mean(axis=1)
     return hits
+
+
+def _pooled(side: Side, blocks: NDArray[np.bool_]) -> Side:
+    """Some blocks of draws as one."""
+    sums, products = (part[:, blocks].sum(1, keepdims=True) for part in side[1:])
+    return Side(side.counts[blocks].sum(keepdims=True), sums, products)
 
 
 def _log_ratio(draws: Floats, form: Canonical) -> Floats:

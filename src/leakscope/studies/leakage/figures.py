@@ -42,9 +42,7 @@ class Summary:
     def __init__(self, parts: list[MeasuredDraws], share: float, universe: int, confidence: float) -> None:
         self.divergence = Jackknife.joined([part.divergence for part in parts])
         self.information = Jackknife.joined([part.information for part in parts])
-        self.pair = GaussianPair(
-            *(np.concatenate(column) for column in zip(*(part.pair for part in parts), strict=True))
-        )
+        self.pair = GaussianPair(*map(np.concatenate, zip(*(part.pair for part in parts), strict=True)))
         self.hits = np.concatenate([part.hits for part in parts])
         self.share, self.universe, self.confidence = share, universe, confidence
         self.blocks = self.hits.shape[1]
@@ -141,14 +139,11 @@ class Summary:
         low, high = values[first], values[last]
         median = None
         if np.isfinite(middle := float(np.quantile(values, 0.5, method="lower"))):
-            median = Estimate(
-                middle, min(float(low), middle), float(high), self.confidence, unit=NATS, n=count,
-                method="order statistics of the records, plugged in",
-            )  # fmt: skip
+            method = "order statistics of the records, plugged in"
+            ends = min(float(low), middle), float(high)
+            median = Estimate(middle, *ends, self.confidence, unit=NATS, n=count, method=method).finite()
         shown: Any = "inf" if math.isinf(order) else order
-        return Renyi(
-            shown, direction, None if median is None else median.finite(), proportion(infinite, count, self.confidence)
-        )
+        return Renyi(shown, direction, median, proportion(infinite, count, self.confidence))
 
     def records(self, chosen: Indices, ids: Any) -> pd.DataFrame:
         """Give one row for each measured record."""
@@ -226,9 +221,8 @@ def _doubts(found: LeakagePoint, space: str, checks: Checks, divergences: Floats
     """Yield what limits the figures."""
     beyond = checks.beyond
     if checks.fixed:
-        yield Caveat(
-            "fixed_parameters", {"fixed": checks.fixed, "all": checks.fixed + found.dimensions, "space": space}
-        )
+        every = checks.fixed + found.dimensions
+        yield Caveat("fixed_parameters", {"fixed": checks.fixed, "all": every, "space": space})
     if isinstance(checks.control, str):
         yield Caveat("no_control", {"reason": checks.control})
     elif found.control is not None and _mean_of_nothing(checks.control, STRICT).low > 0:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from leakscope.worlds.training import Progress, TrainingSets, design_generator, 
 Space = Literal["parameters", "function"]
 #: The records whose outputs are computed by the model of a training set, by its number; None for all.
 Asked = Callable[[int], slice] | None
+#: Models with and without each of some records.
+TrainedPairs = Callable[[Indices], tuple[Floats, Floats]]
 #: Numbers that the draws of one stack of records may take, on each side.
 STACK = 8_000_000
 
@@ -126,9 +128,8 @@ class SwapTraining:
         others = np.column_stack([swaps.sets[:, :-1], swaps.spare])
         if not self.shared:
             others = draw_swaps(len(self.X), self.size, self.draws, self.seed + 1).sets
-        design = TrainingSets(
-            len(self.X), 2 * self.draws, partial(_one_of, swaps.sets, others), partial(_draw_of, self.draws)
-        )
+        draw, stream = partial(_one_of, swaps.sets, others), partial(_draw_of, self.draws)
+        design = TrainingSets(len(self.X), 2 * self.draws, draw, stream)
         if hasattr(self.learner, "fit_swaps"):
             indices = [design.indices(number) for number in range(len(design))]
             values = np.array(self.learner.fit_many(self.X, self.y, indices, ()))
@@ -141,12 +142,9 @@ class SwapTraining:
 
     # A learner with `fit_swaps` is linear: its models are parameter vectors, its outputs their products with a record.
 
-    def _linear_swaps(self) -> Callable[[Indices], tuple[Floats, Floats]]:
+    def _linear_swaps(self) -> TrainedPairs:
         swaps = draw_swaps(len(self.X), self.size, self.draws, self.seed)
-        trained: Callable[[Indices], tuple[Floats, Floats]] = self.learner.fit_swaps(
-            self.X, self.y, swaps.sets, swaps.spare
-        )
-        return trained
+        return cast("TrainedPairs", self.learner.fit_swaps(self.X, self.y, swaps.sets, swaps.spare))
 
     def _linear_independent(self, records: Indices) -> tuple[Floats, Floats]:
         sides: tuple[list[Floats], list[Floats]] = ([], [])
@@ -172,9 +170,8 @@ class SwapTraining:
         swaps = draw_swaps(len(self.X), self.size, self.draws, self.seed)
         count = self.draws * (1 + len(records))
         draw, stream = partial(_set_or_partner, swaps, records), partial(_draw_of, self.draws)
-        observed = self._retrain(
-            TrainingSets(len(self.X), count, draw, stream), records, partial(_asked_of_swap, self.draws)
-        )
+        design = TrainingSets(len(self.X), count, draw, stream)
+        observed = self._retrain(design, records, partial(_asked_of_swap, self.draws))
         base, partners = observed[: self.draws], np.array(observed[self.draws :])
         sets = np.array(base)
         if self.space == "parameters":
