@@ -47,6 +47,14 @@ def audit(
             "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md).",
         ),
     ] = None,
+    attacks: Annotated[
+        str | None,
+        option(
+            ATTACKS,
+            "Attacks in the place of the default ones, separated by commas; “default” adds these: default,boundary,quantile "
+            "(see docs/matrix.md).",
+        ),
+    ] = None,
     references: shared.References = None,
     budget: shared.Budget = None,
     random_split: shared.RandomSplit = False,
@@ -88,7 +96,8 @@ def audit(
     with shared.progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
-            releases=None if releases is None else releases.split(","), references=references,
+            releases=None if releases is None else releases.split(","),
+            attacks=None if attacks is None else attacks.split(","), references=references,
             budget=shared.seconds(budget, "--budget"), random_split=random_split,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
