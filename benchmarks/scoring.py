@@ -11,7 +11,7 @@ import numpy as np
 
 import leakscope as ls
 from benchmarks.measure import Line, ratio
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged, JudgedAttack, assess
 
@@ -49,14 +49,14 @@ def _groups(groups: int = 200) -> Iterator[Line]:
     for n in (5_000, 50_000):
         member, half, none = np.repeat([True, False], n), np.tile(np.arange(n) % 2, 2), np.zeros(2 * n, int)
         target, permuted, control, blind = (
-            Judged(Guesses(scores, (scores > shift / 2).astype(float)), member, Scale(half, none))
+            Judged(Scores(scores, (scores > shift / 2).astype(float)), member, Scale(half, none))
             for shift in (0.5, 0.0, 0.0, 0.0)
             for scores in [rng.normal(shift * member, 1.0)]
         )
         levels = {
             "group": np.array([f"level {at}" for at in range(groups)], object)[np.tile(rng.integers(0, groups, n), 2)]
         }
-        attack = Attack("made up", "log_loss", "benchmark", lambda _evidence, _rng: target.guesses)  # noqa: B023
+        attack = Attack("made up", "log_loss", "benchmark", lambda _evidence, _rng: target.attack_scores)  # noqa: B023
 
         def score(
             columns: dict[str, np.ndarray], judged: tuple[Judged, ...] = (target, permuted, control, blind)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged
@@ -17,7 +17,7 @@ def decisions(rng, right, records=200):
     member = np.arange(records) % 2 == 0
     says = np.where(rng.random(records) < right, member, ~member).astype(float)
     half = np.arange(records) // 2 % 2
-    return Judged(Guesses(rng.normal(size=records) + says, says), member, Scale(half, np.zeros(records, np.intp)))
+    return Judged(Scores(rng.normal(size=records) + says, says), member, Scale(half, np.zeros(records, np.intp)))
 
 
 def holds(claims):

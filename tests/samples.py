@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun
 from leakscope.evaluation.audit_claims import audit_claims
@@ -160,7 +160,7 @@ def draw(members: int, nonmembers: int, rng: np.random.Generator) -> Sample:
     )
 
 
-def ask_known(attack: Attack, observed: Floats, labels: Any = None, second: Any = None) -> Guesses:
+def ask_known(attack: Attack, observed: Floats, labels: Any = None, second: Any = None) -> Scores:
     """Guesses about records that the attacker knows too, for attacks that are not fitted to them."""
     known = Known(observed, labels, np.arange(len(observed)) % 2 == 0, second)
     return attack.guess(Evidence(observed, labels, known, second), np.random.default_rng(0))

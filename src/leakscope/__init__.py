@@ -73,7 +73,7 @@ _FORMER = {
     "attribute_inference": "studies.attributes",
     "remote_model": "models.remote",
 }
-_RENAMED = {"Learner": "TrainingRecipe"}
+_RENAMED = {"Guesses": "Scores", "Learner": "TrainingRecipe"}
 _FORMER_MODULES = {
     "claimed_epsilon": "bounds.claimed_epsilon",
     "epsilon": "bounds.epsilon",

@@ -28,8 +28,8 @@ def people(tmp_path_factory):
 
 def quick(people, *more):
     return (
-        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--size", 100, "--budget", 80,
-        "--repeats", 2, *more,
+        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--size", 100, "--queries", 80,
+        "--runs", 2, *more,
     )  # fmt: skip
 
 
@@ -58,14 +58,14 @@ def test_json_is_all_that_is_printed(people, capsys):
 def test_a_holdout_file_is_what_the_attacker_knows(people, tmp_path, capsys):
     arguments = ("reconstruct", people / "people.csv", "--label", "income", "--holdout", people / "others.csv")
     # all of them are training records as well
-    check_refused(capsys, "(records)", *arguments, "--drop", "person", "--budget", 50, "--attack", "records")
-    more = ("--drop", "person", "--budget", 50, "--attack", "uniform", "--repeats", 1, "--out", tmp_path)
+    check_refused(capsys, "(records)", *arguments, "--drop", "person", "--queries", 50, "--attack", "records")
+    more = ("--drop", "person", "--queries", 50, "--attack", "uniform", "--runs", 1, "--out", tmp_path)
     assert run(*arguments, *more) == 0
     assert Caveat("copies_removed_from_holdout", {"records": 60}) in ls.load(tmp_path).warnings
 
 
 OUT_OF_RANGE = {
-    "k": 0, "budget": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "penalty": 0, "size": 301,
+    "k": 0, "queries": 0, "digits": 0, "noise": -1, "near": 2, "loss": "hinge", "penalty": 0, "size": 301,
     "confidence": 0.3,
 }  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_a_defense_that_stops_all_chosen_attacks_is_a_row(people, tmp_path):
 
 def test_no_holdout_and_most_queries_refused(people, tmp_path):
     arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--size", 300)
-    assert run(*arguments, "--near", 0.01, "--budget", 60, "--repeats", 1, "--out", tmp_path) == 0
+    assert run(*arguments, "--near", 0.01, "--queries", 60, "--runs", 1, "--out", tmp_path) == 0
     found = ls.load(tmp_path)
     assert "static queries (records)" in [item.attack for item in found.not_run]
     assert "no_holdout" in [caveat.code for caveat in found.warnings]

@@ -81,7 +81,7 @@ def test_says_what_it_is(name: str) -> None:
     defense = make(name)
     assert isinstance(defense, Defense)
     assert defense.name == name
-    assert defense.knob
+    assert defense.setting_name
     assert defense.source
     assert defense.what[0].islower()
     assert not defense.what.endswith(".")

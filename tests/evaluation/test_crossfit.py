@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from samples import draw
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.evaluation.crossfit import Sample, cross_guess
 
 
@@ -33,7 +33,7 @@ def spy_on(seen):
     def guess(evidence, rng):
         del rng
         seen.append(evidence)
-        return Guesses(evidence.observed[:, 0], np.zeros(len(evidence)))
+        return Scores(evidence.observed[:, 0], np.zeros(len(evidence)))
 
     return guess
 

@@ -22,7 +22,6 @@ from leakscope.attacks import (
 )
 from leakscope.attacks.membership_explanation_references import LEARNED_WITH_PREDICTION
 from leakscope.attacks.selection import select
-from leakscope.evaluation.explanation_gain import extra_leakage
 from leakscope.evaluation.references import compared_explanations
 
 N, COLUMNS = 400, 6
@@ -69,7 +68,7 @@ def test_an_explanation_that_tells_all_adds_what_it_must(sure):
     """The AUC with an uninformative prediction is 1 - (1 - sure) / 2, up from one half."""
     found = run_steep(["probabilities", "gradient"], sure, retrain=False)
     (extra,) = found.extras
-    assert (extra.release, extra.beside) == ("gradient", "probabilities")
+    assert (extra.release, extra.prediction) == ("gradient", "probabilities")
     members = two_sets()[0][0]
     share = np.mean(np.isin(members[:, 0], Steep(members, sure).steep.numpy()))
     assert extra.auc.low <= share / 2 <= extra.auc.high
@@ -111,7 +110,7 @@ def test_a_regression_model_releases_predictions_and_explanations():
     y = X[:, 0] + rng.normal(size=800)
     model = LinearRegression().fit(X[:400], y[:400])
     found = run(model, (X[:400], y[:400]), (X[400:], y[400:]), ["predictions", "gradient_x_input"])
-    assert found.extras[0].beside == "predictions"
+    assert found.extras[0].prediction == "predictions"
     assert {risk.release for risk in found.risks} == {"squared_error", "predictions", "gradient_x_input"}
 
 
@@ -121,7 +120,7 @@ def test_releases_decide_what_is_attacked():
     assert {risk.release for risk in labels.risks} == {"labels"}
     assert labels.extras == ()
     beside_labels = run(*given, ["labels", "gradient"], retrain=False)
-    assert [(extra.release, extra.beside) for extra in beside_labels.extras] == [("gradient", "labels")]
+    assert [(extra.release, extra.prediction) for extra in beside_labels.extras] == [("gradient", "labels")]
     alone = run(*given, ["gradient"], retrain=False)
     assert {risk.release for risk in alone.risks} == {"gradient"}
     assert alone.extras == ()
@@ -137,7 +136,7 @@ def logistic(seed=6, n=120):
 def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanation_adds(prediction):
     found = run(*logistic(), [prediction, "gradient"], references=2, workers=1)
     (extra,) = found.extras
-    assert (extra.release, extra.beside) == ("gradient", prediction)
+    assert (extra.release, extra.prediction) == ("gradient", prediction)
     names = [risk.attack for risk in found.risks]
     assert LEARNED_WITH_PREDICTION in names
     assert not {learned_prediction(prediction).name, learned_explanation("gradient", second=prediction).name} & {*names}
@@ -227,28 +226,6 @@ def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
     assert found.claim("explanation_adds", explanation="gradient").estimates["extra"] == found.extras[0].auc
     found.save(tmp_path)
     assert ls.load(tmp_path) == found
-
-
-def test_the_interval_of_the_advantage_covers():
-    """Two attacks whose decisions are independent coins with known rates: coverage of the difference over 400 draws."""
-    from leakscope.attacks.protocol import Attack, Guesses
-    from leakscope.core.ranking import Scale
-    from leakscope.evaluation.risk import Judged, JudgedAttack
-
-    rng = np.random.default_rng(5)
-    member = np.repeat([True, False], 150)
-    scale = Scale(np.zeros(300, np.intp), np.zeros(300, np.intp))
-    truth = (0.7 - 0.3) - (0.6 - 0.4)
-    covered = 0
-    for _ in range(400):
-        judged = []
-        for hit, alarm in ((0.6, 0.4), (0.7, 0.3)):
-            says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
-            judged.append(Judged(Guesses(says + 1e-3 * rng.random(300), says), member, scale))
-        trials = [JudgedAttack(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
-        extra = extra_leakage(*trials, "probabilities", confidence=0.9)
-        covered += extra.advantage.low <= truth <= extra.advantage.high
-    assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)
 
 
 def encoded(n=160):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core.ranking import Scale
 from leakscope.data.records import Records
 from leakscope.evaluation.evaluate import evaluate
@@ -35,7 +35,7 @@ def paired_of(n=40, most=60, seed=0):
 def spy_on(seen):
     def guess(evidence, rng):
         seen.append(evidence)
-        return Guesses(evidence.observed[:, 0], rng.random(len(evidence)))
+        return Scores(evidence.observed[:, 0], rng.random(len(evidence)))
 
     return Attack("spy", "predictions", "test", guess, uses_labels=True)
 
@@ -66,8 +66,8 @@ def test_each_model_is_asked_about_its_own_records_and_as_control_about_those_of
         assert set(asked // 1000) == {1 + own, 3}
     # answers come back to their records
     everyone = np.concatenate([part.y for part in (*paired.members, *paired.nonmembers)])
-    np.testing.assert_array_equal(np.rint(found.trial.target.guesses.score), everyone)
-    np.testing.assert_array_equal(np.rint(found.trial.control.guesses.score), everyone)
+    np.testing.assert_array_equal(np.rint(found.trial.target.attack_scores.score), everyone)
+    np.testing.assert_array_equal(np.rint(found.trial.control.attack_scores.score), everyone)
 
 
 def test_scores_are_compared_within_a_model():
@@ -87,8 +87,8 @@ def test_the_attack_draws_the_same_on_target_and_control():
     paired, _ = paired_of()
     found = evaluate(spy_on([]), paired.case(seed=0), paired.observe((MODELS[0],) * 2, ["predictions"]), (0.95,))
     target, control = found.trial.target, found.trial.control
-    np.testing.assert_array_equal(target.guesses.says_member, control.guesses.says_member)
-    assert len(np.unique(target.guesses.says_member)) == len(target.member)
+    np.testing.assert_array_equal(target.attack_scores.says_member, control.attack_scores.says_member)
+    assert len(np.unique(target.attack_scores.says_member)) == len(target.member)
     assert advantage_difference(target, control, 0.95).value == 0
 
 
@@ -107,8 +107,8 @@ def test_the_interval_over_fits_is_student_s_over_the_differences_of_the_fits():
     fits, one = Scale(fit, np.zeros(8 * n, int)), np.zeros(8 * n, int)
     says = np.zeros(8 * n)
     says[: round(0.4 * n)] = 1  # of the first fit's members
-    before = Judged(Guesses(np.zeros(8 * n), np.zeros(8 * n)), member, Scale(one, one))
-    after = Judged(Guesses(says, says), member, Scale(one, one))
+    before = Judged(Scores(np.zeros(8 * n), np.zeros(8 * n)), member, Scale(one, one))
+    after = Judged(Scores(says, says), member, Scale(one, one))
     quantile = special.stdtrit(3, 0.975)
     for difference, value in ((advantage_difference, 0.1), (auc_difference, 0.05)):
         over_records, over_fits = difference(after, before, 0.95), difference(after, before, 0.95, fits=fits)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from leakscope.attacks import ATTACKS, residual, rmia
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.attacks.references import REFERENCES
 from leakscope.core.errors import InputError
 from leakscope.core.ranking import Scale
@@ -331,7 +331,7 @@ def test_the_named_are_members_up_to_the_false_discovery_rate():
     false, all_named = 0, 0
     for _ in range(20):
         scores = rng.normal(np.where(member & (rng.random(2 * n) < 0.3), 4.0, 0.0))
-        named = count_named(Judged(Guesses(scores, scores), member, Scale(one, one)), 0.95, seed=0)
+        named = count_named(Judged(Scores(scores, scores), member, Scale(one, one)), 0.95, seed=0)
         assert 0.2 * n < named.count < 0.45 * n
         false, all_named = false + named.false, all_named + named.false + named.count
     assert false / all_named < 0.1 + 4 * np.sqrt(0.1 * 0.9 / all_named)

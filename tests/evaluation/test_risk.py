@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core import intervals
 from leakscope.core.ranking import Ranking, Scale, split
 from leakscope.data.small_groups import pool_small_groups
@@ -63,7 +63,7 @@ def test_exposure_compares_within_a_stratum():
 
 
 def judged_of(scores, member):
-    return risk.Judged(Guesses(scores, (scores > 0.5).astype(float)), member, Scale.of_one(len(member)))
+    return risk.Judged(Scores(scores, (scores > 0.5).astype(float)), member, Scale.of_one(len(member)))
 
 
 def assess_groups(scores, member, groups, confidence=0.95):
@@ -120,7 +120,7 @@ def test_groups_from_one_sort_equal_those_of_the_definition(kind, strata):
     }[kind]
     says = rng.random(800) if kind == "random decisions" else (scores > 0.5).astype(float)
     stratum = rng.integers(0, strata, 800)
-    judged = risk.Judged(Guesses(scores, says), member, Scale(stratum, stratum // 2))
+    judged = risk.Judged(Scores(scores, says), member, Scale(stratum, stratum // 2))
     groups = {
         "many": rng.choice(np.array([*"abcdefgh", risk.NOT_SHOWN], object), 800),
         "uneven": np.where(rng.random(800) < 0.05, "few", "most"),
@@ -158,18 +158,6 @@ def test_gaps_of_many_equal_groups_are_found_together_no_more_often_than_the_con
     assert false / repeats <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / repeats)
 
 
-def test_a_group_that_is_hit_harder_is_found():
-    rng = np.random.default_rng(5)
-    member = np.repeat([True, False], 1000)
-    levels = np.tile(np.repeat(["minority", "majority"], [200, 800]), 2)
-    scores = rng.normal(member * np.where(levels == "minority", 2.0, 0.2), 1.0)
-    found = assess_groups(scores, member, {"kind": levels})
-    minority = next(group for group in found.by_group if group.level == "minority")
-    assert minority.gap.low > 0
-    truth = ndtr(2 / np.sqrt(2)) - ndtr(0.2 / np.sqrt(2))
-    assert minority.gap.low <= truth <= minority.gap.high
-
-
 def test_small_groups_are_pooled_and_tiny_pools_are_not_reported():
     member = np.arange(400) % 2 == 0
     levels = np.array(["large"] * 300 + ["b"] * 36 + ["c"] * 34 + ["d"] * 30, dtype=object)
@@ -198,17 +186,10 @@ def test_roc_runs_from_corner_to_corner_and_never_falls():
     assert np.all(np.diff(curve.tpr) >= 0)
 
 
-def test_histogram_counts_everyone_and_is_flat_for_nonmembers():
-    scores, member = normal_scores(2000, 1.0, np.random.default_rng(7))
-    shown = risk.histogram(judged_of(scores, member))
-    assert sum(shown.members) == sum(shown.nonmembers) == 2000
-    assert max(shown.nonmembers) - min(shown.nonmembers) <= 2
-
-
 def test_histogram_is_that_of_the_exposures_with_ties_and_strata():
     rng = np.random.default_rng(8)
     scores, member, half = rng.integers(0, 30, 500) / 7.0, rng.random(500) < 0.4, rng.integers(0, 2, 500)
-    judged = risk.Judged(Guesses(scores, scores), member, Scale(half, np.zeros(500, np.intp)))
+    judged = risk.Judged(Scores(scores, scores), member, Scale(half, np.zeros(500, np.intp)))
     exposures = risk.exposure(scores, half, scores[~member], half[~member])
     shown = risk.histogram(judged)
     for side, counts in ((member, shown.members), (~member, shown.nonmembers)):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from samples import around, sample_audit, sample_risk
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
@@ -23,7 +23,7 @@ def assess_all(score_sets, member, blind, control=None):
     """Verdict on several attacks, each given by its scores; ``control`` are the scores on the never-trained model."""
 
     def judged(scores, truth=member):
-        return Judged(Guesses(scores, (scores > 0).astype(float)), truth, Scale.of_one(len(member)))
+        return Judged(Scores(scores, (scores > 0).astype(float)), truth, Scale.of_one(len(member)))
 
     unseen, shuffled = None if control is None else judged(control), np.roll(member, len(member) // 2)
     trials = [
@@ -40,7 +40,7 @@ def assess_all(score_sets, member, blind, control=None):
 def test_twenty_useless_attacks_do_not_make_one_look_good():
     rng = np.random.default_rng(0)
     member = np.repeat([True, False], 500)
-    repeats = 150
+    repeats = 60
     leaks, careless, held = 0, 0, 0
     for _ in range(repeats):
         scores = rng.normal(size=(20, 1000))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from deciding import around, decisions, holds
 
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged
 from leakscope.learners import MLP
@@ -214,7 +214,7 @@ def norms(rng, shift, count=800):
     values = rng.normal(1 + shift * ~member, 0.3).clip(0.01)
     decision = ((values < 1 + shift / 2) if shift >= 0 else (values > 1 + shift / 2)).astype(float)
     one = np.zeros(2 * count, np.intp)
-    return Norms(values, member, Judged(Guesses(decision, decision), member, Scale(one, one)))
+    return Norms(values, member, Judged(Scores(decision, decision), member, Scale(one, one)))
 
 
 def test_figure_4_tells_failure_from_a_sign_that_turns_and_from_an_attack_that_comes_back():

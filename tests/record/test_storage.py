@@ -17,6 +17,7 @@ from leakscope.record.schema import DIGEST
 from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
 
 OLD = Path(__file__).parent / "version3"
+EARLIER = Path(__file__).parent / "earlier"  # of the versions before names of fields changed
 
 
 def test_audits_that_differ_are_not_equal(tmp_path):
@@ -61,6 +62,37 @@ def test_an_audit_of_version_1_or_2_loads_without_claims(version, tmp_path):
         ls.gate(audit, "auc > 0.9")
     audit.save(tmp_path / "new")
     assert ls.load(tmp_path / "new") == audit
+
+
+@pytest.mark.parametrize("kind", ["audit", "comparison", "diff", "frontier"])
+def test_a_result_with_former_names_loads_under_the_new_ones(kind, tmp_path):
+    found = ls.load(EARLIER / kind)
+    former = json.loads((EARLIER / kind / "result.json").read_text())
+    assert (found.kind, found.schema_version) == (kind, former["schema_version"] + 1)
+    assert not {"beside", "knob", "price"} & set(names_in(found.as_dict()))
+    assert sorted(numbers_in(found.as_dict())) == sorted(numbers_in(former))
+    found.save(tmp_path)
+    assert ls.load(tmp_path) == found
+
+
+def names_in(value):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [*(value if isinstance(value, dict) else ()), *(name for one in inner for name in names_in(one))]
+
+
+def numbers_in(value):
+    if isinstance(value, float):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [number for one in inner for number in numbers_in(one)]
+
+
+def test_fields_under_their_former_names_give_a_warning():
+    frontier, comparison = ls.load(EARLIER / "frontier"), ls.load(EARLIER / "comparison")
+    named = [(frontier, "beside"), (ls.load(EARLIER / "audit").extras[0], "beside"), (comparison.compared[1], "knob")]
+    for result, former in named:
+        with pytest.warns(FutureWarning, match="prediction|setting_name"):
+            assert getattr(result, former) in ("probabilities", "digits")
 
 
 def spoil(change):

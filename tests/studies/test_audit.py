@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 import leakscope as ls
 from leakscope import selfcheck, toys
 from leakscope.attacks import bounded_loss, learned, lira, loss_threshold, rmia
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
 from leakscope.data.small_groups import SMALLEST_GROUP
@@ -209,14 +209,6 @@ def test_records_that_are_easier_for_any_model_are_not_taken_for_members(retrain
         kinds.append((result.verdict.kind, result.strongest.auc.low > 0.5))
     assert sum(found for _, found in kinds) >= 6  # an attack does tell the two sets apart
     assert "leaks" not in {kind for kind, _ in kinds}
-
-
-def test_blind_baseline_is_chance_where_both_sets_are_drawn_alike():
-    table, label = people(3000)
-    model = LogisticRegression().fit(table[["age", "income"]], label)
-    result = ls.audit(model, (table[:1500], label[:1500]), (table[1500:], label[1500:]), retrain=False)
-    blind = result.risks[0].blind
-    assert blind.low <= 0.5 <= blind.high
 
 
 @pytest.mark.parametrize("kind", ["names", "dates", "lists", "infinite"])
@@ -467,13 +459,12 @@ def comparable(audit):
     return replace(audit, created="", seconds={})
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers(workers):
+def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers():
     table, label = people(400)
     train, holdout = (table[:200], label[:200]), (table[200:], label[200:])
     model = forest().fit(*train)
-    first = ls.audit(model, train, holdout, groups=["race"], seed=5)
-    second = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=workers)
+    first = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=1)
+    second = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=2)
     assert comparable(first) == comparable(second)
     other = ls.audit(model, train, holdout, groups=["race"], seed=6)
     assert other.strongest.control.auc != first.strongest.control.auc
@@ -609,7 +600,7 @@ def test_a_hundred_tiny_audits_end_without_a_crash():
 def test_a_list_of_members_of_whom_few_were_trained_on_is_warned_of(trained, shift, warnings):
     score, member = np.random.default_rng(0).normal(size=8000), np.repeat([True, False], 4000)
     score[: int(4000 * trained)] += shift
-    judged = Judged(Guesses(score, (score > 0) * 1.0), member, Scale.of_one(8000))
+    judged = Judged(Scores(score, (score > 0) * 1.0), member, Scale.of_one(8000))
     assert len(trained_share(judged)) == warnings
 
 

@@ -48,7 +48,7 @@ class Mechanism:
     values: tuple[int, ...] = (1,)
 
     name: ClassVar[str] = "mechanism"
-    knob: ClassVar[str] = "number"
+    setting_name: ClassVar[str] = "number"
     what: ClassVar[str] = "a mechanism of the tests"
     source: ClassVar[str] = "none"
 
@@ -135,7 +135,7 @@ def test_explanations_have_the_risk_that_an_audit_finds(references: int) -> None
     model = LogisticRegression().fit(*train)
     audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
     target = ls.make_target(model, train, holdout)
-    compared = ls.compare(target, defenses=Rounding([1]), explanations=["gradient"], **options).as_it_is
+    compared = ls.compare(target, defenses=Rounding([1]), releases=["gradient"], **options).as_it_is
     explained = [risk for risk in audited.risks if risk.release == "gradient"]
     assert len(explained) == (4 if references else 3)
     assert_same(compared, explained)
@@ -321,7 +321,7 @@ def test_what_cannot_change_changes_by_exactly_nothing() -> None:
     train, holdout = people(60)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     found = ls.compare(
-        target, defenses=[LabelOnly(), "top-features"], explanations=["gradient"], references=0, retrain=False
+        target, defenses=[LabelOnly(), "top-features"], releases=["gradient"], references=0, retrain=False
     )
     accuracy, log_loss, _ = found["label-only"].utility.values()
     assert (accuracy.change.low, accuracy.change.high) == (0, 0)
@@ -402,8 +402,8 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
         (["round"], {"references": 3}, "references"),
         (["round"], {"budget": 0}, "budget"),
         (["round"], {"budget": 1, "retrain": False}, "budget"),
-        (["round"], {"explanations": ["labels"]}, "labels"),
-        (["round"], {"explanations": ["no-such"]}, "'no-such'"),
+        (["round"], {"releases": ["labels"]}, "labels"),
+        (["round"], {"releases": ["no-such"]}, "'no-such'"),
         (["more-data"], {}, "more-data"),
     ],
 )

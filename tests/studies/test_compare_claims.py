@@ -66,7 +66,7 @@ def _version(
         "faithfulness of gradient", "more", around(0.4, 0.03), exact(0.0) if first else around(-0.04, 0.01)
     )
     return Version(
-        name=name, defense="" if first else name.split()[0], knob="λ", setting=1, what="does something", source="Somebody 2020",
+        name=name, defense="" if first else name.split()[0], setting_name="λ", setting=1, what="does something", source="Somebody 2020",
         changes="nothing" if first else "training", risk=Largest(risk, around(2 * auc - 1, 0.03), risk, {}),
         strongest="lira on labels", control=around(0.5, 0.02), control_kind="never trained", attacks=tuple(attacks),
         risk_change=None if first else around(auc - VERSIONS[0][1], 0.02),

@@ -49,7 +49,7 @@ class Tellingly(torch.nn.Module):
 def telling():
     train, holdout = people(n=200)
     settings = ["gradient", "gradient:normalised", "gradient:noise=5.0", "gradient:digits=2"]
-    return frontier(Tellingly(train[0]), train, holdout, explanations=settings, outputs="logits", records=150)
+    return frontier(Tellingly(train[0]), train, holdout, releases=settings, outputs="logits", records=150)
 
 
 def outcomes(found, code="explanation_adds"):
@@ -60,8 +60,8 @@ def test_an_explanation_that_tells_adds_all_there_is_and_normalising_takes_it_aw
     by_name = {one.name: one for one in telling.explanations}
     # The prediction says nothing: its rule never saw a record. The size of the derivative, given the prediction, says all.
     for name in ("gradient", "gradient:digits=2"):
-        assert by_name[name].advantage.low > telling.settings["margin"]
-        assert by_name[name].auc.low > telling.settings["margin"]
+        assert by_name[name].advantage.low > telling.settings["tolerance"]
+        assert by_name[name].auc.low > telling.settings["tolerance"]
         assert outcomes(telling)[name] == "yes"
     hidden = by_name["gradient:normalised"]
     assert hidden.advantage.low <= 0 <= hidden.advantage.high
@@ -81,7 +81,7 @@ def test_where_explanations_add_nothing_no_claim_says_so():
     """Of a logistic regression every explanation is a function of the probability, but for the record itself."""
     train, holdout = people(n=200)
     model = LogisticRegression().fit(*train)
-    found = frontier(model, train, holdout, explanations=["gradient", "gradient_x_input:top=2"], records=100)
+    found = frontier(model, train, holdout, releases=["gradient", "gradient_x_input:top=2"], records=100)
     assert "yes" not in outcomes(found).values()
     assert all(one.control is not None for one in found.explanations)
     assert not any(claim.code == "recommended" for claim in found.claims)
@@ -101,7 +101,7 @@ def claims(telling, *advantages, beyond=None):
     return list(frontier_claims(changed, "labels", 0.05))
 
 
-def test_the_most_faithful_within_the_margin_is_recommended(telling):
+def test_the_most_faithful_within_the_tolerance_is_recommended(telling):
     found = claims(telling, MUCH, LITTLE, LITTLE)
     assert [claim.outcome for claim in found if claim.code == "explanation_adds"] == ["yes", "no", "no"]
     assert found[-1].code == "recommended"
@@ -109,7 +109,7 @@ def test_the_most_faithful_within_the_margin_is_recommended(telling):
 
 
 def test_nothing_is_recommended_without_a_significant_difference(telling):
-    # Nothing is within the margin; or what is may add as much.
+    # Nothing is within the tolerance; or what is may add as much.
     for advantages in ((MUCH, MUCH, MUCH), (Estimate(0.1, 0.03, 0.2), LITTLE, LITTLE)):
         assert not any(claim.code == "recommended" for claim in claims(telling, *advantages))
 
@@ -124,7 +124,7 @@ def test_settings_that_a_model_refuses_are_listed_with_the_reason():
     train, holdout = people(n=60)
     torch.manual_seed(0)
     odd = Written(lambda net, x: torch.logcumsumexp(net.layer(x), dim=1), layer=torch.nn.Linear(6, 2))
-    found = frontier(odd, train, holdout, explanations=["gradient", "lrp"], outputs="logits", records=30)
+    found = frontier(odd, train, holdout, releases=["gradient", "lrp"], outputs="logits", records=30)
     assert [one.name for one in found.explanations] == ["gradient"]
     assert [item.release for item in found.not_run] == ["lrp"]
 
@@ -134,8 +134,8 @@ def test_regression_comes_beside_its_predictions():
     rng = np.random.default_rng(3)
     y, z = (part @ np.arange(1.0, 7.0) + rng.normal(size=60) for part in (X, other))
     model = LinearRegression().fit(X, y)
-    found = frontier(model, (X, y), (other, z), explanations=FeatureExplanation("gradient_x_input"), retrain=False)
-    assert found.beside == "predictions"
+    found = frontier(model, (X, y), (other, z), releases=FeatureExplanation("gradient_x_input"), retrain=False)
+    assert found.prediction == "predictions"
     assert found.settings["output"] == "value"
     assert found.explanations[0].faithfulness.infidelity.high < 1e-6
 
@@ -163,7 +163,7 @@ def test_the_same_seed_gives_the_same():
     train, holdout = people(n=40)
     model = LogisticRegression().fit(*train)
     first, again = (
-        frontier(model, train, holdout, explanations=["smoothgrad"], records=20, retrain=False, seed=7).explanations
+        frontier(model, train, holdout, releases=["smoothgrad"], records=20, retrain=False, seed=7).explanations
         for _ in range(2)
     )
     assert first == again
@@ -172,11 +172,11 @@ def test_the_same_seed_gives_the_same():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"explanations": ["gradients"]}, "'gradients'"),
-        ({"explanations": ["gradient:top=0"]}, "top"),
-        ({"explanations": []}, "^explanations"),
-        ({"explanations": [3]}, "^explanations"),
-        ({"margin": 0}, "margin"),
+        ({"releases": ["gradients"]}, "'gradients'"),
+        ({"releases": ["gradient:top=0"]}, "top"),
+        ({"releases": []}, "^releases"),
+        ({"releases": [3]}, "^releases"),
+        ({"tolerance": 0}, "tolerance"),
         ({"records": 1}, "records"),
         ({"baseline": "mean"}, "baseline"),
         ({"model": DecisionTreeClassifier()}, "DecisionTreeClassifier"),
@@ -184,7 +184,7 @@ def test_the_same_seed_gives_the_same():
 )
 def test_wrong_input_is_told_in_a_sentence(options, named):
     train, holdout = people(n=30)
-    options = {"explanations": ["gradient"], "model": LogisticRegression(), "retrain": False, **options}
+    options = {"releases": ["gradient"], "model": LogisticRegression(), "retrain": False, **options}
     model = options.pop("model").fit(*train)
     with pytest.raises(InputError, match=named) as refusal:
         frontier(model, train, holdout, **options)
@@ -247,7 +247,7 @@ def test_leakage_is_that_of_an_audit_with_the_same_references(references):
     train, holdout = people(n=60)
     model = LogisticRegression().fit(*train)
     options = {"references": references, "workers": 1, "seed": 3}
-    found = frontier(model, train, holdout, explanations=["gradient"], records=20, **options)
+    found = frontier(model, train, holdout, releases=["gradient"], records=20, **options)
     audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
     assert found.settings["references"] == (4 if references is None else 0)
     assert found.explanations[0].auc == audited.extras[0].auc
@@ -257,8 +257,8 @@ def test_leakage_is_that_of_an_audit_with_the_same_references(references):
 def test_leakage_is_beside_what_is_released_anyway():
     sets = people(n=150, features=4)
     model = LogisticRegression().fit(*sets[0])
-    found = frontier(model, *sets, explanations=["gradient"], beside="labels", retrain=False, records=20)
-    assert found.beside == "labels"
-    assert found.claims[0].subject["beside"] == "labels"
-    with pytest.raises(InputError, match="beside"):
-        frontier(model, *sets, explanations=["gradient"], beside="predictions", retrain=False)
+    found = frontier(model, *sets, releases=["gradient"], prediction="labels", retrain=False, records=20)
+    assert found.prediction == "labels"
+    assert found.claims[0].subject["prediction"] == "labels"
+    with pytest.raises(InputError, match="prediction"):
+        frontier(model, *sets, releases=["gradient"], prediction="predictions", retrain=False)

@@ -114,7 +114,7 @@ def leakage(word: str = "") -> Result:
 def reconstruction(word: str = "") -> Result:
     """A reconstruction with groups and ids."""
     X, y, groups, ids = people(word, 0, 60)
-    return ls.reconstruct(X.iloc[:, :2], y, groups=groups, ids=ids, budget=40, repeats=1)
+    return ls.reconstruct(X.iloc[:, :2], y, groups=groups, ids=ids, queries=40, runs=1)
 
 
 @cache
@@ -131,7 +131,7 @@ def frontier(word: str = "") -> Result:
     (X, y, _, _), (Xh, yh, _, _) = people(word, 0), people(word, 1)
     model = LogisticRegression().fit(X.iloc[:, :2], y)
     return ls.frontier(
-        model, (X.iloc[:, :2], y), (Xh.iloc[:, :2], yh), explanations=["gradient", "integrated_gradients"], workers=1
+        model, (X.iloc[:, :2], y), (Xh.iloc[:, :2], yh), releases=["gradient", "integrated_gradients"], workers=1
     )
 
 

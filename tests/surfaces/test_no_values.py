@@ -219,7 +219,7 @@ COMMANDS = {  # options beside --out; {} stands for the folder of the files
     "attributes": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --sensitive sex --id person",
     "causal": "crowd.csv --label buys --model logistic --draws 1 --no-noise --drop person,region,income --causes age,sex",
     "leakage": "train.csv --label buys --id person --sizes 40 --records 4 --draws 60 --models 8 --cache cache --drop region",
-    "reconstruct": "train.csv --label buys --id person --size 60 --budget 40 --repeats 1 --groups region",
+    "reconstruct": "train.csv --label buys --id person --size 60 --queries 40 --runs 1 --groups region",
     "scores": "scores.csv --score loss --groups region --id person",
 }
 

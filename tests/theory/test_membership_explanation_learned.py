@@ -179,7 +179,7 @@ def test_explanations_that_are_all_alike_or_have_one_feature_are_no_trouble():
         np.ones((2 * N, 1)),
         scaled_explanations(MEMBER, 1, 2.0, rng).astype(np.float32),
     ):
-        assert np.isfinite(cross_judge(ALONE, observed, MEMBER).guesses.score).all()
+        assert np.isfinite(cross_judge(ALONE, observed, MEMBER).attack_scores.score).all()
     assert PredictionFeatures.fit("probabilities", np.full((5, 2), 0.5))(np.eye(2), None).shape == (2, 4)
 
 

@@ -126,7 +126,7 @@ def test_gradients_that_are_rounded_to_zero_give_finite_scores():
     table = table_of(size[1], inside)
     lowest = np.vstack([explain(np.full(5, table[0, LOW])), explanation[5:]])
     found, held = (
-        cross_judge(explanation_references("gradient"), one, member, second=table).guesses.score
+        cross_judge(explanation_references("gradient"), one, member, second=table).attack_scores.score
         for one in (explanation, lowest)
     )
     assert np.isfinite(found).all()

@@ -64,7 +64,7 @@ def test_products_of_features_are_used_only_where_they_predict():
 def test_few_known_records_are_enough():
     rows = np.r_[:4, N : N + 4]
     loss, member, table = (part[rows] for part in world())
-    assert np.isfinite(cross_judge(learned_references(), loss, member, second=table).guesses.score).all()
+    assert np.isfinite(cross_judge(learned_references(), loss, member, second=table).attack_scores.score).all()
 
 
 def test_a_classifier_that_there_is_not():

@@ -44,4 +44,4 @@ def test_members_are_not_looked_at_when_it_is_fitted(task):
         cross_judge(quantile_regression(task), seen, np.tile(member, 2), labels=labels, second=table, half=half)
         for seen in (loss, changed)
     )
-    np.testing.assert_array_equal(one.guesses.score[200:], two.guesses.score[200:])
+    np.testing.assert_array_equal(one.attack_scores.score[200:], two.attack_scores.score[200:])

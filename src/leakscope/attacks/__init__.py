@@ -27,18 +27,19 @@ from leakscope.attacks.membership_record_explanation import by_group, influence_
 from leakscope.attacks.membership_residual import residual
 from leakscope.attacks.membership_rmia import rmia
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.attacks.reconstruction_static import static_queries
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.attacks.reconstruction_zeroing import zero_found_influences
+from leakscope.core.lazy import former_names
 from leakscope.models.model import Task
 from leakscope.releases.oracle import Reconstruction
 
 __all__ = [
     "ATTACKS", "ATTRIBUTE_ATTACKS", "RECONSTRUCTIONS", "REGISTRY", "Attack", "AttributeAttack", "Evidence",
-    "Guesses", "Known", "Reconstruction", "base", "boundary", "bounded_loss", "by_group", "combined",
+    "Known", "Reconstruction", "Scores", "base", "boundary", "bounded_loss", "by_group", "combined",
     "confidence_network", "difficulty_calibration", "explanation_attacks", "explanation_network",
     "explanation_norm", "explanation_references", "given_score", "graph_traversal", "imputation", "influence_value",
     "inversion", "label_only", "label_references", "learned", "learned_attribute", "learned_explanation",
@@ -47,6 +48,8 @@ __all__ = [
     "residual", "rmia", "self_revealing", "self_revelation", "static_queries", "subspace_reduction",
     "tree_on_score", "zero_found_influences",
 ]  # fmt: skip
+
+__getattr__ = former_names(__name__, {"Guesses": "Scores"})
 
 #: Every membership inference attack that needs no setting of its own, by short name. The contract tests run over all of them.
 REGISTRY: dict[str, Callable[[], Attack]] = {

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     LOG_MEAN_TEMPERED,
     REFERENCES,
@@ -43,9 +43,9 @@ def base(task: Task = "classification") -> Attack:
     ('log_loss', 'references')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         score = tempered_ratio(evidence, task)
-        return Guesses(score, (score > 0).astype(np.float64))
+        return Scores(score, (score > 0).astype(np.float64))
 
     return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)
 

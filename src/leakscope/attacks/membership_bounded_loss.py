@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
 
@@ -28,11 +28,11 @@ def bounded_loss(release: str) -> Attack:
     def loss(observed: Floats, labels: Labels | None) -> Floats:
         return (observed[:, 0] != labels).astype(np.float64) if release == "labels" else observed[:, 0]
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         bound = BOUNDS.get(release) or float(loss(evidence.known.observed, evidence.known.labels).max()) or 1.0
         losses = loss(evidence.observed, evidence.labels)
         # The bound depends on the known records; the loss, which ranks as the probability does, doesn't.
-        return Guesses(-losses, 1 - np.clip(losses / bound, 0, 1))
+        return Scores(-losses, 1 - np.clip(losses / bound, 0, 1))
 
     attack = Attack("bounded loss", release, "tople2020, Def. 7", guess, release == "labels", fixed_scale=True)
     return attack.reads("labels", *LOSSES)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from leakscope.attacks.membership_learned import thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.core.arrays import Floats
 
 BATCH, RATE = 128, 1e-3
@@ -48,10 +48,10 @@ def confidence_network(
     def shown(observed: Floats) -> Floats:
         return -np.sort(-observed, axis=1) if sort else observed
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         return guess_many([evidence], rng)[0]
 
-    def guess_many(evidences: Sequence[Evidence], rng: np.random.Generator) -> list[Guesses]:
+    def guess_many(evidences: Sequence[Evidence], rng: np.random.Generator) -> list[Scores]:
         from leakscope.learners import MLP
 
         knowns, rngs = [], []
@@ -72,7 +72,7 @@ def confidence_network(
             own = networks[number * starts : (number + 1) * starts]
             losses = [float(learner.losses(network, X[part], y[part]).mean()) for network in own]
             score = learner.outputs(own[int(np.argmin(losses))], shown(evidence.observed))[:, 0]
-            answers.append(Guesses(score, (score > 0).astype(np.float64)))
+            answers.append(Scores(score, (score > 0).astype(np.float64)))
         return answers
 
     name = f"network {'-'.join(map(str, widths))} on {'sorted ' if sort else ''}confidences"

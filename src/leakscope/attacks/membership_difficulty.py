@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     MEAN_LOSS_OUT,
     REFERENCES,
@@ -41,7 +41,7 @@ def difficulty_calibration(task: Task = "classification") -> Attack:
         own = loss if task == "regression" else bounded_log_loss(loss)
         return np.asarray(references_in(seen, NAME)[:, MEAN_LOSS_OUT] - own)
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         return at_best_threshold(evidence, score)
 
     return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)

@@ -31,7 +31,7 @@ import numpy as np
 
 from leakscope.attacks.membership_explanation_norm import log_norm
 from leakscope.attacks.membership_learned import confidences, label_and_confidences, smallest_leaf, thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.core.arrays import Booleans, Floats, Labels
 from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread
@@ -125,20 +125,20 @@ def _second(seen: Evidence | Known) -> Floats:
     return seen.second
 
 
-def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Guesses]:
+def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Scores]:
     """The attack that fits boosted trees to features of the known records.
 
     The number of trees is fixed. On few records, early stopping loses more by the records held out than it gains, and its
     randomness would add to the difference of two attacks.
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         known = thin(evidence.known, rng)
         with one_thread():  # sums in another order are rounded differently
             features = prepare(known)
             trees = boosted_trees(features(known), known.member)
             score = trees.decision_function(features(evidence))
-        return Guesses(score, (score > 0).astype(np.float64))
+        return Scores(score, (score > 0).astype(np.float64))
 
     return guess
 

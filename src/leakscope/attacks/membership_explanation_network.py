@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_learned import thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.errors import InputError
@@ -78,7 +78,7 @@ def explanation_network(
     explained = release != "probabilities"
     sees = ["explanation"] * explained + ["prediction"] * (prediction or not explained) + ["true label"] * true_label
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         import_torch("the attack network")
         known = thin(evidence.known, rng)
         classes = _count_classes(known, sees)
@@ -87,7 +87,7 @@ def explanation_network(
             network = attack_network(classes, known.observed.shape[1], sees)
             _train(network, _show(known, sees, classes, scale), known.member, epochs)
             score = _ask(network, _show(evidence, sees, classes, scale))
-        return Guesses(score, (score > 0).astype(np.float64))
+        return Scores(score, (score > 0).astype(np.float64))
 
     return Attack(
         f"network on {', '.join(sees)}",

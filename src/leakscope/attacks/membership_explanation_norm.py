@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.core.arrays import Floats
 from leakscope.releases.feature_explanations.settings import parse
 
@@ -36,14 +36,14 @@ def explanation_norm(release: str) -> Attack:
     array([1., 0., 1., 0.])
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         from sklearn.tree import DecisionTreeClassifier
 
         known = thin(evidence.known, rng)
         tree = DecisionTreeClassifier(min_samples_leaf=max(10, len(known.member) // LEAVES), random_state=0)
         tree.fit(log_norm(known.observed)[:, None], known.member)
         probability = tree.predict_proba(log_norm(evidence.observed)[:, None])[:, 1]
-        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+        return Scores(log_odds(probability), (probability > 0.5).astype(np.float64))
 
     source = "shokri2019, section 4.3.3 (1), Fig. 2"
     return Attack("tree on the 1-norm", parse(release).name, source, guess)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from leakscope.attacks.membership_explanation_norm import log_norm
 from leakscope.attacks.membership_learned_references import Features, answer_features, fit_and_guess, reads_of
 from leakscope.attacks.membership_lira import log_gaussian_ratio
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     COLUMNS,
     DEVIATION_OUT,
@@ -119,10 +119,10 @@ def explanation_references(release: str) -> Attack:
     ('gradient', 'references of gradient')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         held, parts = _compare(evidence.observed, references_in(evidence, NAME))
         ratio = sum((log_gaussian_ratio(t, part) for t, part in zip(held, parts, strict=True)), np.zeros(len(evidence)))
-        return Guesses(ratio, (ratio > 0).astype(np.float64))
+        return Scores(ratio, (ratio > 0).astype(np.float64))
 
     name = parse(release).name
     return Attack(NAME, name, SOURCE, guess, fixed_scale=True, second=references_of(name))
@@ -156,7 +156,7 @@ def learned_explanation_references(
         name, read = LEARNED_WITH_PREDICTION, [answers, REFERENCES, *read]
         features = _with_answers(answer_features(task, prediction), answers)
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         return fit_and_guess(evidence, rng, features, name)
 
     return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", second=tuple(read))

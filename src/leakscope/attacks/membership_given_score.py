@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.attacks.references import at_best_threshold
 from leakscope.core.arrays import Floats
 
@@ -28,7 +28,7 @@ def given_score(release: str) -> Attack:
     return Attack("the given score", release, "the score that was given", _guess, fixed_scale=True)
 
 
-def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])
 
 
@@ -41,7 +41,7 @@ def tree_on_score(release: str) -> Attack:
     'learned on the score (tree)'
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         from sklearn.tree import DecisionTreeClassifier
 
         known = thin(evidence.known, rng)
@@ -52,7 +52,7 @@ def tree_on_score(release: str) -> Attack:
             random_state=int(rng.integers(2**31)),
         ).fit(_places(ordered, known.observed), known.member)
         probability = tree.predict_proba(_places(ordered, evidence.observed))[:, 1]
-        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+        return Scores(log_odds(probability), (probability > 0.5).astype(np.float64))
 
     return Attack("learned on the score (tree)", release, "shokri2019, section 4.1", guess)
 

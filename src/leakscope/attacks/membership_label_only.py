@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.attacks.references import at_best_threshold
 
 SOURCE = "Choquette-Choo et al. 2021, section 3"
@@ -26,5 +26,5 @@ def label_only() -> Attack:
     return Attack("label only, with changed copies", "label_stability", SOURCE, _guess, fixed_scale=True)
 
 
-def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import LOG_MEAN_LIKELIHOOD, REFERENCES, at_best_threshold, references_in
 from leakscope.core.arrays import Floats
 
@@ -32,7 +32,7 @@ def label_references() -> Attack:
     ('labels', 'references')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         return at_best_threshold(evidence, right_beyond_references)
 
     return Attack(NAME, "labels", SOURCE, guess, uses_labels=True, fixed_scale=True, second=REFERENCES)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope.attacks.logistic import LogisticClassifier
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
 
@@ -49,19 +49,19 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
     """
     features = {"confidences": confidences, "label and confidences": label_and_confidences, "loss": _loss}[looks]
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         known = thin(evidence.known, rng)
         unit = _unit(known.observed) if looks == "loss" else 1.0
         if classifier == "logistic regression":
             fitted = LogisticClassifier.fit(features(known.observed / unit, known.labels), known.member)
             odds = fitted.decision_function(features(evidence.observed / unit, evidence.labels))
-            return Guesses(odds, (odds > 0).astype(np.float64))
+            return Scores(odds, (odds > 0).astype(np.float64))
         model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
         with warnings.catch_warnings():  # a network that would gain from more steps is still an attack
             warnings.filterwarnings("ignore", message=".*(converge|iterations).*")
             model.fit(features(known.observed / unit, known.labels), known.member)
         probability = model.predict_proba(features(evidence.observed / unit, evidence.labels))[:, 1]
-        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+        return Scores(log_odds(probability), (probability > 0.5).astype(np.float64))
 
     name = f"learned on {looks} ({classifier})"
     attack = Attack(name, release, SOURCES[looks], guess, uses_labels=looks == "label and confidences")

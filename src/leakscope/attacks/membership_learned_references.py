@@ -36,7 +36,7 @@ from leakscope.attacks.membership_label_references import right_beyond_reference
 from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, loss_release, phi_of_loss, references_in
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.errors import InputError
@@ -79,7 +79,7 @@ def learned_references(
     name, release = f"learned on reference models ({classifier})", reads_of(task, prediction)
     features = answer_features(task, prediction)
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         return fit_and_guess(evidence, rng, features, name, classifier)
 
     return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", second=REFERENCES)
@@ -101,7 +101,7 @@ def fit_and_guess(
     features: Features,
     name: str,
     classifier: Classifier = "logistic regression",
-) -> Guesses:
+) -> Scores:
     """Fit the classifier to features of the known records, and score the judged ones."""
     references_in(evidence, name)
     known = thin(evidence.known, rng)
@@ -109,7 +109,7 @@ def fit_and_guess(
         fit: Any = _fit_logistic if classifier == "logistic regression" else boosted_trees
         model = fit(features(known), known.member)
         score = np.asarray(model.decision_function(features(evidence)), dtype=np.float64)
-    return Guesses(score, (score > 0).astype(np.float64))
+    return Scores(score, (score > 0).astype(np.float64))
 
 
 def _label_features(seen: Evidence | Known) -> Floats:

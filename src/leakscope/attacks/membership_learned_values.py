@@ -14,7 +14,7 @@ import numpy as np
 
 from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_learned import thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.core.arrays import Floats
 from leakscope.core.threads import one_thread
 
@@ -32,13 +32,13 @@ def learned_values() -> Attack:
     return Attack("learned on prediction and truth (boosted trees)", "predictions", SOURCE, _guess, uses_labels=True)
 
 
-def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
     known = thin(evidence.known, rng)
     centre, unit = _scale(known.labels)
     with one_thread():  # sums in another order are rounded differently
         trees = boosted_trees(_features(known, centre, unit), known.member)
         score = np.asarray(trees.decision_function(_features(evidence, centre, unit)), dtype=np.float64)
-    return Guesses(score, (score > 0).astype(np.float64))
+    return Scores(score, (score > 0).astype(np.float64))
 
 
 def _scale(labels: Any) -> tuple[float, float]:

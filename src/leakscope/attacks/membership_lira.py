@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     DEVIATION_IN,
     DEVIATION_OUT,
@@ -57,11 +57,11 @@ def lira(task: Task = "classification", *, online: bool = True) -> Attack:
     ('log_loss', 'references')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         if not online:
             return at_best_threshold(evidence, lambda seen: _tail(seen, task))
         ratio = log_density_ratio(evidence, task)
-        return Guesses(ratio, (ratio > 0).astype(np.float64))
+        return Scores(ratio, (ratio > 0).astype(np.float64))
 
     source = SOURCE if online else "Carlini et al. 2022, offline variant"
     return Attack(NAME if online else OFFLINE, loss_release(task), source, guess, fixed_scale=True, second=REFERENCES)

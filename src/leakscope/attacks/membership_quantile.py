@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.attacks.membership_learned import smallest_leaf, thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     LOG_MEAN_OUT,
     MEAN_OUT,
@@ -49,7 +49,7 @@ def quantile_regression(task: Task = "classification") -> Attack:
     (True, False)
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         references_in(evidence, NAME)
         known = thin(evidence.known, rng)
         outside = ~known.member

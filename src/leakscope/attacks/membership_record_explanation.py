@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence
@@ -98,9 +98,9 @@ def self_revelation() -> Attack:
     return Attack("self-revelation", RELEASE, SOURCE, _guess_by_revelation, fixed_scale=True)
 
 
-def _guess_by_revelation(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _guess_by_revelation(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     revealed = (evidence.observed[:, 0] > 0).astype(np.float64)
-    return Guesses(revealed, revealed.copy())
+    return Scores(revealed, revealed.copy())
 
 
 def influence_value() -> Attack:
@@ -114,7 +114,7 @@ def influence_value() -> Attack:
     return Attack("influence values (tree)", RELEASE, f"{SOURCE}.2 and Figure 7", _guess_by_influences)
 
 
-def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Scores:
     from sklearn.tree import DecisionTreeClassifier
 
     known = evidence.known
@@ -124,7 +124,7 @@ def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesse
     )
     tree.fit(known.observed, known.member)
     probability = tree.predict_proba(evidence.observed)[:, 1]
-    return Guesses(probability, (probability > 0.5).astype(np.float64))
+    return Scores(probability, (probability > 0.5).astype(np.float64))
 
 
 # --- who is revealed --------------------------------------------------------------------------------------------------

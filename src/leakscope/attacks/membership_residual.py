@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.attacks.references import (
     LOG_MEAN_LIKELIHOOD,
     MEAN_IN,
@@ -42,7 +42,7 @@ def residual(task: Task = "classification") -> Attack:
     ('log_loss', 'other references')
     """
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         known = evidence.known
@@ -57,7 +57,7 @@ def residual(task: Task = "classification") -> Attack:
         difficulty.fit(_features(shown[1], known.labels, task, unit), np.round(fits / unit, 9))
         expected = difficulty.predict(_features(shown[0], evidence.labels, task, unit))
         score = np.round(_fit_of(evidence.observed, task) / unit, 9) - expected
-        return Guesses(score, (score > 0).astype(np.float64))
+        return Scores(score, (score > 0).astype(np.float64))
 
     return Attack(
         NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", second=OTHER_REFERENCES

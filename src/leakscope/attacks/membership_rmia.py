@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores
 from leakscope.attacks.references import (
     LOG_MEAN_LIKELIHOOD,
     LOG_MEAN_OUT,
@@ -57,9 +57,9 @@ def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) 
     check_number("a", a, 0, 1)
     name = NAME if online else OFFLINE
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         ratio = log_ratio(evidence, task) if online else _offline(evidence, task, a)
-        return Guesses(ratio, (ratio > 0).astype(np.float64))
+        return Scores(ratio, (ratio > 0).astype(np.float64))
 
     source = SOURCE if online else "Zarifzadeh et al. 2024, appendix (offline)"
     return Attack(name, loss_release(task), source, guess, fixed_scale=True, second=REFERENCES)

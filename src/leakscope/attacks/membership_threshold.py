@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks.protocol import Attack, Evidence, Scores
 from leakscope.core.arrays import Floats
 from leakscope.releases.release import LOSSES
 
@@ -34,9 +34,9 @@ def loss_threshold(release: str) -> Attack:
     return Attack("loss threshold", release, f"{SOURCE}, section 6", _guess_by_mean, fixed_scale=True).reads(*LOSSES)
 
 
-def _guess_by_mean(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _guess_by_mean(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     loss, known = evidence.observed[:, 0], evidence.known
-    return Guesses(-loss, (loss <= known.observed[known.member, 0].mean()).astype(np.float64))
+    return Scores(-loss, (loss <= known.observed[known.member, 0].mean()).astype(np.float64))
 
 
 def likelihood_ratio(release: str) -> Attack:
@@ -49,7 +49,7 @@ def likelihood_ratio(release: str) -> Attack:
     """
     power = 1 if release == "squared_error" else 2
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
         return _guess_by_ratio(evidence.observed[:, 0] ** power, evidence.known.observed[:, 0] ** power, evidence)
 
     return Attack("likelihood ratio", release, f"{SOURCE}, Adversary 2 and Theorem 3", guess).reads(
@@ -57,7 +57,7 @@ def likelihood_ratio(release: str) -> Attack:
     )
 
 
-def _guess_by_ratio(squared: Floats, known_squared: Floats, evidence: Evidence) -> Guesses:
+def _guess_by_ratio(squared: Floats, known_squared: Floats, evidence: Evidence) -> Scores:
     member = evidence.known.member
     # A model without any error on its known members would divide by zero: hold the variances above rounding error.
     smallest = np.finfo(np.float64).tiny + 1e-24 * known_squared.max()
@@ -66,4 +66,4 @@ def _guess_by_ratio(squared: Floats, known_squared: Floats, evidence: Evidence) 
     slope = 1 / variance_in - 1 / variance_out
     says_member = np.log(variance_out / variance_in) > squared * slope
     # The ratio ranks records as the squared error does, downwards or, where members have the larger errors, upwards.
-    return Guesses(-np.sign(slope) * squared, says_member.astype(np.float64))
+    return Scores(-np.sign(slope) * squared, says_member.astype(np.float64))

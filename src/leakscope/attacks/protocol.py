@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
+from leakscope.core.lazy import former_names
 from leakscope.core.result import NotRun
 from leakscope.models.target import Model
 
@@ -58,7 +59,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class Scores:
     """One score and one decision per record. A higher ``score`` always means more likely a member.
 
     ``says_member`` is the attack's own decision: 1 or 0, or the probability with which a randomised attack says "member".
@@ -79,7 +80,7 @@ class Attack:
     source
         Where it was published, with the number of the definition.
     guess
-        ``guess(evidence, rng) -> Guesses``.
+        ``guess(evidence, rng) -> Scores``.
     uses_labels
         Whether the attacker must know the records' true labels.
     fixed_scale
@@ -89,20 +90,20 @@ class Attack:
         A second release that the attack reads, such as the prediction that is released with an explanation, or several, whose
         columns are joined in the evidence.
     guess_many
-        ``guess_many(evidences, rng) -> list of Guesses``, for an attack that is faster on several at once. It must draw
+        ``guess_many(evidences, rng) -> list of Scores``, for an attack that is faster on several at once. It must draw
         from the generator as successive calls of ``guess`` do, so that the results are equal.
     """
 
     name: str
     release: str
     source: str
-    guess: Callable[[Evidence, np.random.Generator], Guesses]
+    guess: Callable[[Evidence, np.random.Generator], Scores]
     uses_labels: bool = False
     fixed_scale: bool = False
     second: str | tuple[str, ...] | None = None
-    guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
+    guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Scores]] | None = None
 
-    def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Guesses]:
+    def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Scores]:
         """Run the attack on several evidences: at once if it can, otherwise one at a time with one in memory."""
         if self.guess_many is not None:
             return self.guess_many(list(evidences), rng)
@@ -147,3 +148,6 @@ class Attack:
         read = [name for name in self.releases if not from_references(name)]
         reasons = [reason for name in read if (reason := find_release(name).refuse(model))]
         return NotRun(self.release, self.name, reasons[0]) if reasons else None
+
+
+__getattr__ = former_names(__name__, {"Guesses": "Scores"})

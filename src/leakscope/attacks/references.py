@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Evidence, Guesses, Known
+from leakscope.attacks.protocol import Evidence, Known, Scores
 from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
 from leakscope.models.model import Task
@@ -294,9 +294,9 @@ def references_in(evidence: Evidence | Known, attack: str) -> Floats:
     return evidence.second
 
 
-def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:
+def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Scores:
     """Score the records, and decide by the threshold that is best on the known records."""
     from leakscope.core.ranking import best_threshold
 
     score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
-    return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))
+    return Scores(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,12 +12,10 @@ from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
 
 
+@shared.grouped
 def attributes(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
-    train: shared.Train,
-    holdout: shared.Holdout,
-    label: shared.Label,
+    data: shared.Data,
     sensitive: Annotated[
         str, option(INPUT, "Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
     ],
@@ -30,12 +27,8 @@ def attributes(
         int | None, option(ATTACKS, "Round the model's outputs to this number of decimals.", min=0)
     ] = None,
     out: shared.Out = None,
-    id: shared.Id = None,  # noqa: A002
-    drop: shared.Drop = None,
     confidence: shared.Confidence = 0.95,
     seed: shared.Seed = 0,
-    trust_pickle: shared.TrustPickle = False,
-    trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
     """Measure what a model's outputs reveal about sensitive columns to an attacker who knows the others."""
@@ -45,22 +38,20 @@ def attributes(
     from leakscope.studies.attributes import attributes as run
 
     shared.check_out(out)
-    if train.resolve() == holdout.resolve():
+    if data.train.resolve() == data.holdout.resolve():
         raise InputError(
             "--train and --holdout are one file: pass records that the model was not trained on as --holdout"
         )
-    loaded, digest, sets = shared.read_given(
-        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
-    )
+    loaded, digest, sets, said = data.read()
     columns = sets.holdout[0].columns
     names = split_names(sensitive, columns)
-    if label in names:
-        raise InputError(f"--sensitive names the label {label!r}: name a feature")
+    if data.label in names:
+        raise InputError(f"--sensitive names the label {data.label!r}: name a feature")
     chosen = None if known is None else split_names(known, columns)
     with one_thread(), shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, sensitive=names, known=chosen, knows_label=knows_label, digits=digits, confidence=confidence, seed=seed,
-            progress=progress,
+            loaded, sets.train, sets.holdout, sensitive=names, known=chosen, knows_label=knows_label, digits=digits,
+            confidence=confidence, seed=seed, progress=progress, **said,
         )  # fmt: skip
     result = replace(result, fingerprints=model_fingerprint(loaded, digest))
     shared.finish(result, out, as_json, context=context)

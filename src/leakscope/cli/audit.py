@@ -15,26 +15,19 @@ from leakscope.core.errors import InputError
 if TYPE_CHECKING:
     from leakscope.record.conditions import Scope
 
-TASKS = ("classification", "regression")
-OUTPUTS = ("probabilities", "logits", "log-probabilities")
 RANDOM_SPLIT_HINT = (
     "If training and held-out records come from one random split, add --random-split: fewer models are trained, and weaker leaks are "
     "found."
 )
 
 
+@shared.grouped
 def audit(
     context: typer.Context,
-    model: shared.AnyModel,
-    train: shared.Train,
-    holdout: shared.Holdout,
-    label: shared.Label,
+    data: shared.Data,
+    training: shared.Training,
     out: shared.Out = None,
     groups: shared.Groups = None,
-    id: shared.Id = None,  # noqa: A002
-    drop: shared.Drop = None,
-    task: shared.Task = None,
-    outputs: shared.Outputs = None,
     fail_if: FailIf = None,
     policy: PolicyFile = None,
     on_uncertain: OnUncertain = None,
@@ -55,26 +48,13 @@ def audit(
             "(see docs/matrix.md).",
         ),
     ] = None,
-    references: shared.References = None,
-    budget: shared.Budget = None,
-    random_split: shared.RandomSplit = False,
     include: shared.With = None,
     epsilon: Annotated[
         float | None,
         option(ATTACKS, "Claimed ε of differential privacy for the swap of one record; the audit tests the claim."),
     ] = None,
     delta: Annotated[float, option(ATTACKS, "Claimed δ, with --epsilon.")] = 0.0,
-    retrain: shared.Retrain = True,
-    drop_overlap: shared.DropOverlap = False,
-    repeats: shared.Repeats = None,
-    confidence: shared.Confidence = 0.95,
     margin: shared.Margin = 0.05,
-    seed: shared.Seed = 0,
-    workers: shared.Workers = None,
-    cluster: shared.Cluster = None,
-    cache: shared.Cache = None,
-    trust_pickle: shared.TrustPickle = False,
-    trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
     """Audit a trained model: do its outputs reveal who was in the training data?"""
@@ -83,38 +63,26 @@ def audit(
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
     prepare(rules, _scope(releases), junit)
-    check_options(task, outputs)
     if delta and epsilon is None:
         raise InputError("--delta goes with --epsilon: name both")
     shared.check_out(out)
     others = [load(folder) for folder in include or ()]
-    loaded, digest, sets = shared.read_given(
-        model, (train, holdout), label, groups=groups, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
-    )
-    if retrain and not random_split and sys.stderr.isatty():
+    asked = training.read()
+    loaded, digest, sets, said = data.read(groups)
+    if training.retrain and not training.random_split and sys.stderr.isatty():
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
+            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
             releases=None if releases is None else releases.split(","),
-            attacks=None if attacks is None else attacks.split(","), references=references,
-            budget=shared.seconds(budget, "--budget"), random_split=random_split,
-            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
-            workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
-            command=shared.command_line(context), model_digest=digest, progress=progress,
+            attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
+            command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,
         )  # fmt: skip
     gate = None if rules is None else decide(rules, result, junit)
     shared.finish(result, out, as_json, include=others, gate=gate)
     stop_if_failed(gate)
     if result.verdict.kind == "claim_refuted":
         raise typer.Exit(shared.GATE_FAILED)
-
-
-def check_options(task: str | None, outputs: str | None) -> None:
-    """Refuse a task or a kind of outputs that is not known."""
-    for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
-        if value not in (None, *known):
-            raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
 
 
 def _scope(releases: str | None) -> Scope:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.cli import options as shared
-from leakscope.cli.audit import check_options
 from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
 
@@ -22,21 +21,16 @@ if TYPE_CHECKING:
 USUAL = "l2,early-stopping,fewer-features,distillation,parameter-noise,round,temperature,label-only"
 
 
+@shared.grouped
 def compare(
     context: typer.Context,
-    model: shared.AnyModel,
-    train: shared.Train,
-    holdout: shared.Holdout,
-    label: shared.Label,
+    data: shared.Data,
+    training: shared.Training,
     defenses: Annotated[
         str, option(INPUT, "Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only.")
     ] = USUAL,
     out: shared.Out = None,
     groups: shared.Groups = None,
-    id: shared.Id = None,  # noqa: A002
-    drop: shared.Drop = None,
-    task: shared.Task = None,
-    outputs: shared.Outputs = None,
     releases: Annotated[
         str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -61,42 +55,24 @@ def compare(
     environments: Annotated[
         str | None, option(INPUT, "Column with the environments, for irm and causal-features.")
     ] = None,
-    references: shared.References = None,
-    budget: shared.Budget = None,
-    random_split: shared.RandomSplit = False,
-    retrain: shared.Retrain = True,
-    drop_overlap: shared.DropOverlap = False,
-    repeats: shared.Repeats = None,
-    confidence: shared.Confidence = 0.95,
-    seed: shared.Seed = 0,
-    workers: shared.Workers = None,
-    cluster: shared.Cluster = None,
-    cache: shared.Cache = None,
-    trust_pickle: shared.TrustPickle = False,
-    trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
     """Compare a model with defended versions: which defense lowers the risk, and what does it cost? Exit code 1: a guarantee is refuted."""
     from leakscope.studies.compare import compare as run
 
-    check_options(task, outputs)
     shared.check_out(out)
     wanted = read_defenses(defenses)
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
-    loaded, _, sets = shared.read_given(
-        model, (train, holdout), label, groups=shown, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
-    )
-    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], label)
+    asked = training.read()
+    loaded, _, sets, said = data.read(shown)
+    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs, defenses=chosen,
-            explanations=() if releases is None else releases.split(","),
-            record_explanations=record_explanations, utility_loss=utility_loss,
-            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split,
-            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
-            cluster=cluster, cache=cache, command=shared.command_line(context), progress=progress,
+            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
+            releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
+            command=shared.command_line(context), progress=progress, **said, **asked,
         )  # fmt: skip
     shared.finish(found, out, as_json)
     if found.refuted:

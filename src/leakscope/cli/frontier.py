@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,12 +12,11 @@ from leakscope.cli.options import ATTACKS, option
 from leakscope.core.errors import InputError
 
 
+@shared.grouped
 def frontier(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(help="The model: .skops, or a pickle with --trust-pickle.")],
-    train: shared.Train,
-    holdout: shared.Holdout,
-    label: shared.Label,
+    data: shared.Data,
+    training: shared.Training,
     releases: Annotated[
         str | None,
         option(
@@ -26,7 +24,7 @@ def frontier(
             "Feature explanations to compare, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many.",
         ),
     ] = None,
-    beside: Annotated[
+    prediction: Annotated[
         str | None,
         option(
             ATTACKS, "What is released in any case: probabilities or labels; by default the most that the model gives."
@@ -35,12 +33,6 @@ def frontier(
     out: shared.Out = None,
     baseline: Annotated[float, option(ATTACKS, "Value of a feature that is removed.")] = 0.0,
     records: Annotated[int, option(ATTACKS, "Held-out records to measure faithfulness on.")] = 300,
-    id: shared.Id = None,  # noqa: A002
-    drop: shared.Drop = None,
-    references: shared.References = None,
-    retrain: shared.Retrain = True,
-    drop_overlap: shared.DropOverlap = False,
-    confidence: shared.Confidence = 0.95,
     tolerance: Annotated[
         float,
         option(
@@ -49,12 +41,6 @@ def frontier(
             "advantage of a recommended one.",
         ),
     ] = 0.05,
-    seed: shared.Seed = 0,
-    workers: shared.Workers = None,
-    cluster: shared.Cluster = None,
-    cache: shared.Cache = None,
-    trust_pickle: shared.TrustPickle = False,
-    trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
     """Compare explanations: how faithful they are to the model, and what they add to its membership risk."""
@@ -65,14 +51,12 @@ def frontier(
     if names == []:
         raise InputError("--releases names none: leave it out, or pass names such as gradient,gradient:top=5")
     shared.check_out(out)
-    loaded, digest, sets = shared.read_given(
-        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
-    )
+    asked = training.read()
+    loaded, digest, sets, said = data.read()
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, explanations=names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
-            drop_overlap=drop_overlap, confidence=confidence, margin=tolerance, seed=seed, workers=workers,
-            cluster=cluster, cache=cache, progress=progress,
+            loaded, sets.train, sets.holdout, releases=names, prediction=prediction, baseline=baseline, records=records,
+            tolerance=tolerance, progress=progress, **said, **asked,
         )  # fmt: skip
     result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))
     shared.finish(result, out, as_json, context=context)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -40,9 +42,11 @@ FORMER = {
         "--price": "--utility-loss",
         "--delta": "--defense-delta",
     },
-    "frontier": {"--explanations": "--releases", "--margin": "--tolerance"},
-    "reconstruct": {"--records": "--size", "--l2": "--penalty"},
+    "frontier": {"--explanations": "--releases", "--beside": "--prediction", "--margin": "--tolerance"},
+    "reconstruct": {"--records": "--size", "--l2": "--penalty", "--budget": "--queries", "--repeats": "--runs"},
 }
+TASKS = ("classification", "regression")
+OUTPUTS = ("probabilities", "logits", "log-probabilities")
 GATE_FAILED = 1  # exit code of a failed gate or check
 
 
@@ -132,31 +136,96 @@ Margin = Annotated[float, option(ATTACKS, "“Not detected” excludes an AUC ab
 
 
 class GivenModel(NamedTuple):
-    """The model and the records that a command was given; ``digest`` is that of the model's file."""
+    """The model, what was said of it, and its records; ``digest`` is that of the model's file."""
 
     model: Any
     digest: str | None
     sets: Sets
+    said: dict[str, Any]
 
 
-def read_given(
-    model: str | Path,
-    files: tuple[Path, Path],
-    label: str,
-    *,
-    groups: str | None = None,
-    id_column: str | None,
-    drop: str | None,
-    trust_pickle: bool,
-    trust: list[str] | None,
-) -> GivenModel:
-    """Load the model, and read the records that it was trained on and the holdout."""
-    from leakscope.data.tables import read_sets
-    from leakscope.models.provenance import load_with_digest
+@dataclass(frozen=True)
+class Data:
+    """Options of a command that audits a model: the model and its records."""
 
-    loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    sets = read_sets(files, loaded, label=label, groups=groups, id_column=id_column, drop=drop)
-    return GivenModel(loaded, digest, sets)
+    model: AnyModel
+    train: Train
+    holdout: Holdout
+    label: Label
+    id: Id = None
+    drop: Drop = None
+    task: Task = None
+    outputs: Outputs = None
+    trust_pickle: TrustPickle = False
+    trust: Trust = None
+
+    def __post_init__(self) -> None:
+        for value, name, known in ((self.task, "--task", TASKS), (self.outputs, "--outputs", OUTPUTS)):
+            if value not in (None, *known):
+                raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
+
+    def read(self, groups: str | None = None) -> GivenModel:
+        """Load the model, and read the records that it was trained on and the holdout."""
+        from leakscope.data.tables import read_sets
+        from leakscope.models.provenance import load_with_digest
+
+        loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
+        files = self.train, self.holdout
+        sets = read_sets(files, loaded, label=self.label, groups=groups, id_column=self.id, drop=self.drop)
+        return GivenModel(loaded, digest, sets, {"task": self.task, "outputs": self.outputs})
+
+
+@dataclass(frozen=True)
+class Training:
+    """Options of a command that attacks a model: how models are trained again, and how all is measured."""
+
+    references: References = None
+    budget: Budget = None
+    random_split: RandomSplit = False
+    retrain: Retrain = True
+    drop_overlap: DropOverlap = False
+    repeats: Repeats = None
+    confidence: Confidence = 0.95
+    seed: Seed = 0
+    workers: Workers = None
+    cluster: Cluster = None
+    cache: Cache = None
+
+    def read(self) -> dict[str, Any]:
+        """The same options as the studies take them."""
+        return vars(self) | {"budget": seconds(self.budget, "--budget")}
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: each field of a dataclass is an option.
+
+    Examples
+    --------
+    >>> @grouped
+    ... def attack(training: Training, out: Out = None) -> None: ...
+    >>> list(inspect.signature(attack).parameters)[-3:]
+    ['cluster', 'cache', 'out']
+    """
+    given = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in given.items() if is_dataclass(kind)}
+    fields: dict[str, list[str]] = {}
+    shown: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        one = [parameter]
+        if parameter.name in groups:
+            one = list(inspect.signature(groups[parameter.name]).parameters.values())
+            fields[parameter.name] = [option.name for option in one]
+        hints = get_type_hints(groups.get(parameter.name, command), include_extras=True)
+        shown += [each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY) for each in one]
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        made = {name: groups[name](**{field: options.pop(field) for field in fields[name]}) for name in groups}
+        command(**options, **made)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    return run
 
 
 def check_out(out: Path | None) -> None:

@@ -26,7 +26,7 @@ def reconstruct(
             "all, or names separated by commas: uniform, marginal, records, graph, subspace, combined, zeroing.",
         ),
     ] = "all",
-    budget: Annotated[int, option(ATTACKS, "Number of queries that an attacker may make.")] = 5000,
+    queries: Annotated[int, option(ATTACKS, "Number of queries that an attacker may make.")] = 5000,
     out: shared.Out = None,
     holdout: Annotated[
         Path | None,
@@ -68,7 +68,7 @@ def reconstruct(
         str | None,
         option(ATTACKS, "Measure what subspace reduction recovers from influences with these digits, such as 1,2,4,8."),
     ] = None,
-    repeats: Annotated[int, option(ATTACKS, "Number of runs of each attack.")] = 3,
+    runs: Annotated[int, option(ATTACKS, "Number of runs of each attack.")] = 3,
     confidence: shared.Confidence = 0.95,
     seed: shared.Seed = 0,
     as_json: shared.Json = False,
@@ -91,9 +91,9 @@ def reconstruct(
     people = read_people(table, label, holdout=holdout, size=size, groups=groups, id_column=id, drop=drop, seed=seed)
     with shared.progress_bars() as progress:
         found = run(
-            people.X, people.y, holdout=people.holdout, release=release, penalty=penalty, attacks=names, budget=budget,
+            people.X, people.y, holdout=people.holdout, release=release, penalty=penalty, attacks=names, queries=queries,
             groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
-            precision=() if precision is None else shared.numbers(precision, "--precision", int), repeats=repeats,
+            precision=() if precision is None else shared.numbers(precision, "--precision", int), runs=runs,
             seed=seed, confidence=confidence, progress=progress,
         )  # fmt: skip
     shared.finish(replace(found, warnings=(*people.notes, *found.warnings)), out, as_json, context=context)

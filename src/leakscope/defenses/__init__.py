@@ -49,7 +49,7 @@ def find(name: str) -> Any:
 
     Examples
     --------
-    >>> find("round").knob
+    >>> find("round").setting_name
     'digits'
     """
     return __getattr__(DEFENSES[name][1])

@@ -76,7 +76,7 @@ class AdversarialRegularisation(Tunable):
     hidden: Any = None
 
     name: ClassVar[str] = "adversarial"
-    knob: ClassVar[str] = "α"
+    setting_name: ClassVar[str] = "α"
     what: ClassVar[str] = "the model is trained to defeat an attack network that learns to recognise training records"
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
     allowed = Allowed("α", lambda value: value >= 0, "0 or more")

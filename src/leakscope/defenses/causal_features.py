@@ -67,7 +67,7 @@ class CausalFeatures:
     environment: Column | None = None
 
     name: ClassVar[str] = "causal-features"
-    knob: ClassVar[str] = "columns"
+    setting_name: ClassVar[str] = "columns"
     what: ClassVar[str] = "the model sees only the columns that are causes of the label"
     source: ClassVar[str] = "tople2020, Theorem 5"
 

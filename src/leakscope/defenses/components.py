@@ -41,7 +41,7 @@ class Components(Tunable):
     components: Any = (0.5, 0.25)
 
     name: ClassVar[str] = "components"
-    knob: ClassVar[str] = "components"
+    setting_name: ClassVar[str] = "components"
     what: ClassVar[str] = "the model is trained on a few principal components of the records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
     allowed = Allowed("the number of components", is_size, SIZES)

@@ -53,7 +53,7 @@ class Distillation(Tunable):
     parts: Any = (2, 5)
 
     name: ClassVar[str] = "distillation"
-    knob: ClassVar[str] = "parts"
+    setting_name: ClassVar[str] = "parts"
     what: ClassVar[str] = "the model learns the predictions of models that were not trained on the record"
     source: ClassVar[str] = "Chourasia et al. 2022; Tang et al. 2022"
     allowed = whole_numbers("the number of parts", 2)

@@ -91,7 +91,7 @@ class DPSGD(Tunable):
     hidden: Any = None
 
     name: ClassVar[str] = "dp-sgd"
-    knob: ClassVar[str] = "ε"
+    setting_name: ClassVar[str] = "ε"
     what: ClassVar[str] = "training limits the effect of each record on the model and adds noise"
     source: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
     allowed = Allowed("ε", lambda value: SMALLEST <= value <= LARGEST, f"{SMALLEST:g} to {LARGEST:g}")

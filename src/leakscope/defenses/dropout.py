@@ -62,7 +62,7 @@ class Dropout(Tunable):
     rates: Any = (0.2, 0.5)
 
     name: ClassVar[str] = "dropout"
-    knob: ClassVar[str] = "rate"
+    setting_name: ClassVar[str] = "rate"
     what: ClassVar[str] = "hidden units of the network are disabled at random during training"
     source: ClassVar[str] = "Srivastava et al. 2014, section 4; Salem et al. 2019"
     allowed = Allowed("the rate of dropout", lambda value: 0 <= value < 1, "from 0 to below 1")

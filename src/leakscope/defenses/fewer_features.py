@@ -59,7 +59,7 @@ class FewerFeatures(Tunable):
     features: Any = (0.5, 0.25)
 
     name: ClassVar[str] = "fewer-features"
-    knob: ClassVar[str] = "features"
+    setting_name: ClassVar[str] = "features"
     what: ClassVar[str] = "the model is trained only on the columns with the most information about the label"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
     allowed = Allowed("the number of features", is_size, SIZES)

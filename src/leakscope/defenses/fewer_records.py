@@ -41,7 +41,7 @@ class FewerRecords(Tunable):
     counts: Any = (1, 3)
 
     name: ClassVar[str] = "fewer-records"
-    knob: ClassVar[str] = "records shown"
+    setting_name: ClassVar[str] = "records shown"
     what: ClassVar[str] = "a record explanation shows fewer training records"
     source: ClassVar[str] = "shokri2019, Fig. 6 and 9, which vary the number of records"
     allowed = whole_numbers("the number of records shown")

@@ -68,7 +68,7 @@ class IRM(Tunable):
     network: invariant.IRMLearner = DEFAULT
 
     name: ClassVar[str] = "irm"
-    knob: ClassVar[str] = "penalty"
+    setting_name: ClassVar[str] = "penalty"
     what: ClassVar[str] = "a network replaces the model and is trained to predict equally well in all environments"
     source: ClassVar[str] = "Arjovsky et al. 2019, as used by tople2020, section 4.2"
     allowed = Allowed("penalty", lambda value: value >= 0, "0 or more")

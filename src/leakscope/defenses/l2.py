@@ -74,7 +74,7 @@ class L2(Tunable):
     weights: Any = (0.001, 0.01, 0.1)
 
     name: ClassVar[str] = "l2"
-    knob: ClassVar[str] = "λ"
+    setting_name: ClassVar[str] = "λ"
     what: ClassVar[str] = "large parameters are penalised in training"
     source: ClassVar[str] = "farokhi2020, Eq. 1 and Figure 3"
     allowed = Allowed("λ", lambda value: value > 0, "above 0")

@@ -28,7 +28,7 @@ class LabelOnly:
     """
 
     name: ClassVar[str] = "label-only"
-    knob: ClassVar[str] = "answers"
+    setting_name: ClassVar[str] = "answers"
     what: ClassVar[str] = "only the predicted class is released, without probabilities"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII; attacked by Choquette-Choo et al. 2021"
     refuse = staticmethod(refuse_without_probabilities)

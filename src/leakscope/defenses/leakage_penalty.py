@@ -60,7 +60,7 @@ class LeakagePenalty(Tunable):
     l2: float = 0.01
 
     name: ClassVar[str] = "leakage-penalty"
-    knob: ClassVar[str] = "κ"
+    setting_name: ClassVar[str] = "κ"
     what: ClassVar[str] = "records that leak most through the parameters of a linear model get less weight in training"
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
     allowed = Allowed("κ", lambda value: 0 <= value <= 0.95, "from 0 to 0.95")

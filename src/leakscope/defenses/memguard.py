@@ -51,7 +51,7 @@ class MemGuard(Tunable):
     secret: int = 0
 
     name: ClassVar[str] = "memguard"
-    knob: ClassVar[str] = "expected distortion"
+    setting_name: ClassVar[str] = "expected distortion"
     what: ClassVar[str] = "some outputs are replaced by random ones that rank the classes in the same order"
     source: ClassVar[str] = "after Jia et al. 2019, Phase II"
     allowed = Allowed("distortion", lambda value: 0 < value <= 2, "above 0 and at most 2")

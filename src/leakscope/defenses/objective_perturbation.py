@@ -101,7 +101,7 @@ class ObjectivePerturbation(Tunable):
     radius: float | None = None
 
     name: ClassVar[str] = "objective-perturbation"
-    knob: ClassVar[str] = "ε"
+    setting_name: ClassVar[str] = "ε"
     what: ClassVar[str] = "a logistic regression with random noise in its training objective, which hides each record"
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2"
     allowed = Allowed("epsilon", lambda value: value > 0, "above 0")

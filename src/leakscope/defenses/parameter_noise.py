@@ -113,7 +113,7 @@ class ParameterNoise(Tunable):
     limits: tuple[float, float] | None = None
 
     name: ClassVar[str] = "parameter-noise"
-    knob: ClassVar[str] = "ε"
+    setting_name: ClassVar[str] = "ε"
     what: ClassVar[str] = "a linear model with enough noise on its parameters to hide each record"
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1"
     allowed = Allowed("epsilon", lambda value: value > 0, "above 0")

@@ -35,7 +35,7 @@ class QueryBudget(Tunable):
     queries: Any = (100, 1000)
 
     name: ClassVar[str] = "query-budget"
-    knob: ClassVar[str] = "queries per user"
+    setting_name: ClassVar[str] = "queries per user"
     what: ClassVar[str] = "each user gets record explanations for a limited number of queries"
     source: ClassVar[str] = "shokri2019, Fig. 9 and 10, which show the share recovered by the number of queries"
     allowed = whole_numbers("the query budget")

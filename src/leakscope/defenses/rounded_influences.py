@@ -31,7 +31,7 @@ class RoundedInfluences(Tunable):
     digits: Any = (3, 1)
 
     name: ClassVar[str] = "round-influences"
-    knob: ClassVar[str] = "significant digits"
+    setting_name: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "the influences in a record explanation are rounded"
     source: ClassVar[str] = "against shokri2019, Algorithm 1; measured in docs/explanations.md"
     allowed = whole_numbers("digits", 1, MOST_DIGITS)

@@ -35,7 +35,7 @@ class Rounding(Tunable):
     digits: Any = (3, 1)
 
     name: ClassVar[str] = "round"
-    knob: ClassVar[str] = "digits"
+    setting_name: ClassVar[str] = "digits"
     what: ClassVar[str] = "outputs are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
     allowed = whole_numbers("digits", 0, 15)

@@ -37,7 +37,7 @@ class Temperature(Tunable):
     temperatures: Any = (2.0, 5.0)
 
     name: ClassVar[str] = "temperature"
-    knob: ClassVar[str] = "temperature"
+    setting_name: ClassVar[str] = "temperature"
     what: ClassVar[str] = "probabilities are made more equal, so that the model appears less confident"
     source: ClassVar[str] = "Guo et al. 2017, section 4.2; Shokri et al. 2017, section VIII"
     allowed = Allowed("temperature", lambda value: value >= 1, "1 or more")

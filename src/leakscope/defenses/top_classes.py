@@ -39,7 +39,7 @@ class TopClasses(Tunable):
     classes: Any = (1, 3)
 
     name: ClassVar[str] = "top-classes"
-    knob: ClassVar[str] = "classes"
+    setting_name: ClassVar[str] = "classes"
     what: ClassVar[str] = "only the probabilities of the most probable classes are released"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
     allowed = whole_numbers("number of classes")

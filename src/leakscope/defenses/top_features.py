@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.defenses.explained import ChangedExplanation
+from leakscope.defenses.explained import changed
 from leakscope.models.target import Target
 
 
@@ -23,11 +24,11 @@ class TopFeatures(Tunable):
     features: Any = (5, 1)
 
     name: ClassVar[str] = "top-features"
-    knob: ClassVar[str] = "features shown"
+    setting_name: ClassVar[str] = "features shown"
     what: ClassVar[str] = "feature explanations show only the most important features"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k probabilities), applied to explanations"
     allowed = whole_numbers("features shown")
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """Return the explanation with this number of features."""
-        return Defended(explanation=ChangedExplanation({"top": int(setting)}))
+        return Defended(explanation=partial(changed, top=int(setting)))

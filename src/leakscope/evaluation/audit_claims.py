@@ -35,7 +35,7 @@ def _claims(audit: Audit) -> Iterator[Claim]:
         yield Claim("leak", {"release": risk.release}, _outcome(risk, audit), _figures(risk.largest))
     yield from _group_claims(audit)
     for extra in audit.extras:
-        subject = {"explanation": extra.release, "beside": extra.beside}
+        subject = {"explanation": extra.release, "prediction": extra.prediction}
         yield Claim("explanation_adds", dict(subject), "yes" if extra.adds else "inconclusive", {"extra": extra.auc})
     claim = audit.basis.claim
     shown = {} if claim is None or claim.epsilon is None else {"epsilon": claim.bound}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Guesses
+from leakscope.attacks.protocol import Scores
 from leakscope.core.arrays import Floats
 from leakscope.core.ranking import Scale
 from leakscope.data.encoding import as_numbers
@@ -62,7 +62,7 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
             columns = np.arange(1)
         trees.fit(learned[:, columns], member[known])
         scores[asked] = trees.decision_function(table[np.ix_(asked, columns)])
-    return Judged(Guesses(scores, (scores > 0).astype(np.float64)), member, Scale.of_halves(half))
+    return Judged(Scores(scores, (scores > 0).astype(np.float64)), member, Scale.of_halves(half))
 
 
 def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:

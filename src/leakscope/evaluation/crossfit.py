@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, take_records
+from leakscope.attacks.protocol import Attack, Evidence, Known, Scores, take_records
 from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 from leakscope.core.ranking import Scale, numbers_in
 
@@ -116,7 +116,7 @@ def cross_guess(
     others_second: Floats | None = None,
     model: Models | None = None,
     known: Known | None = None,
-) -> tuple[Guesses, Floats]:
+) -> tuple[Scores, Floats]:
     """Run the attack on each half of the records with the memberships of the other half known.
 
     Parameters
@@ -172,7 +172,7 @@ def cross_guess(
         here = int(asked.sum())
         score[asked], other_score[other_half == number] = guesses.score[:here], guesses.score[here:]
         says[asked] = guesses.says_member[:here]
-    return Guesses(score, says), other_score
+    return Scores(score, says), other_score
 
 
 def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

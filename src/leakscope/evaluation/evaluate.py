@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Guesses, Known
+from leakscope.attacks.protocol import Attack, Known, Scores
 from leakscope.core.arrays import Floats, Indices, Labels
 from leakscope.core.ranking import Scale
 from leakscope.core.threads import one_thread
@@ -200,7 +200,7 @@ def _try(attack: Attack, case: Cohort, observed: Observed, *, shuffled: bool) ->
 
 def _guess(
     attack: Attack, case: Cohort, shown: Shown, labels: Any, rng: np.random.Generator, member: Any = None, **more: Any
-) -> tuple[Guesses, Floats]:
+) -> tuple[Scores, Floats]:
     """Run the attack on the judged records."""
     sample, second = case.sample, attack.second_in(shown)
     known_as = sample.member if member is None else member

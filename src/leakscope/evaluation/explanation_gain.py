@@ -40,7 +40,7 @@ def extra_leakage(without: JudgedAttack, together: JudgedAttack, prediction: str
         control = auc_difference(together.control, without.control, confidence)
     return Extra(
         release=together.attack.release,
-        beside=prediction,
+        prediction=prediction,
         auc=added,
         advantage=advantage_difference(together.target, without.target, confidence),
         without=intervals.auc(without.target.ranking, confidence),
@@ -58,7 +58,7 @@ def auc_difference(together: Judged, without: Judged, confidence: float, *, fits
     aucs = [
         [
             Stratum(np.sort(part.members), np.sort(part.nonmembers)).auc
-            for part in split(one.guesses.score, one.member, fits)
+            for part in split(one.attack_scores.score, one.member, fits)
         ]
         for one in (together, without)
     ]
@@ -74,7 +74,7 @@ def advantage_difference(
     of a fit then moves whole groups of records across the threshold, which a standard error over records does not include.
     The interval is at least as wide as Student's interval over the fits.
     """
-    change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
+    change = (together.attack_scores.says_member - without.attack_scores.says_member + 1) / 2
     parts: list[ScoreSplit] = split(change, together.member, together.scale)
     half = intervals.mean_difference(parts, confidence)
     low, high = max(-2.0, 2 * half.low), min(2.0, 2 * half.high)

@@ -40,7 +40,7 @@ DISCOVERY_RATE = 0.1
 def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
     """Return the conformal p-value of each member, in the order of the training set; nan without a meaningful score."""
     judged, others = found.trial.target, found.others
-    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
+    scores, member, stratum = judged.attack_scores.score, judged.member, judged.scale.stratum
     other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
     everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
     values = np.empty(len(everyone))
@@ -114,14 +114,14 @@ def count_named(judged: Judged, confidence: float, seed: int) -> NamedMembers:
 
     Examples
     --------
-    >>> from leakscope.attacks.protocol import Guesses
+    >>> from leakscope.attacks.protocol import Scores
     >>> from leakscope.core.ranking import Scale
     >>> member, one = np.repeat([True, False], 200), np.zeros(400, np.intp)
     >>> scores = np.where(np.arange(400) < 100, 9.0, np.random.default_rng(0).random(400))
-    >>> count_named(Judged(Guesses(scores, scores), member, Scale(one, one)), 0.95, seed=0).count >= 100
+    >>> count_named(Judged(Scores(scores, scores), member, Scale(one, one)), 0.95, seed=0).count >= 100
     True
     """
-    rng, scores, stratum = np.random.default_rng(seed), judged.guesses.score, judged.scale.stratum
+    rng, scores, stratum = np.random.default_rng(seed), judged.attack_scores.score, judged.scale.stratum
     part = np.empty(len(scores), np.intp)
     for side in (judged.member, ~judged.member):
         for number in np.unique(stratum):

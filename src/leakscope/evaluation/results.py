@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.lazy import former_name
 from leakscope.core.result import Caveat, Outcome, Result
 
 
@@ -439,7 +440,7 @@ class Extra:
 
     Parameters
     ----------
-    release, beside
+    release, prediction
         The explanation, and the prediction that it is released with.
     auc, advantage
         Gain of the attack on both over the attack on the prediction alone, on the same records. The intervals are simultaneous over the extras of
@@ -453,13 +454,14 @@ class Extra:
     """
 
     release: str
-    beside: str
+    prediction: str
     auc: Estimate
     advantage: Estimate
     without: Estimate
     together: Estimate
     control: Estimate | None
     beyond_control: Estimate | None
+    beside = former_name("beside", "prediction")
 
     @property
     def adds(self) -> bool:
@@ -526,7 +528,7 @@ class Audit(Result):
     """
 
     kind: ClassVar[str] = "audit"
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     codes: ClassVar[Mapping[str, Outcome | None]] = {
         "leak": "yes",
         "group_leak": "yes",

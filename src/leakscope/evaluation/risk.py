@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Scores
 from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
@@ -151,26 +151,26 @@ def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmemb
 class Judged:
     """Scores and decisions of records with known membership, and which scores can be compared."""
 
-    guesses: Guesses
+    attack_scores: Scores
     member: Booleans
     scale: Scale
 
     def take(self, rows: Booleans) -> Judged:
-        guesses = Guesses(self.guesses.score[rows], self.guesses.says_member[rows])
+        guesses = Scores(self.attack_scores.score[rows], self.attack_scores.says_member[rows])
         return Judged(guesses, self.member[rows], self.scale.take(rows))
 
     @cached_property
     def scores(self) -> list[ScoreSplit]:
-        return split(self.guesses.score, self.member, self.scale)
+        return split(self.attack_scores.score, self.member, self.scale)
 
     @cached_property
     def ordered(self) -> list[Ordered]:
         """The records by score: sorted once, and used for every figure."""
-        return order_scores(self.guesses.score, self.member, self.scale)
+        return order_scores(self.attack_scores.score, self.member, self.scale)
 
     @cached_property
     def ranking(self) -> Ranking:
-        return Ranking.in_order(self.guesses.score, self.ordered)
+        return Ranking.in_order(self.attack_scores.score, self.ordered)
 
     @cached_property
     def placed(self) -> Floats:
@@ -183,7 +183,7 @@ class Judged:
             return self.placed
         if len(self.ordered) == 1:
             return placed(self.ordered[0].within(scale))
-        return placed(order_scores(self.guesses.score, self.member, scale))
+        return placed(order_scores(self.attack_scores.score, self.member, scale))
 
     def beyond(self, blind: Judged) -> Callable[[float], Estimate]:
         """AUC beyond that of the blind baseline on the same records, compared where those of the baseline can be."""
@@ -196,7 +196,7 @@ class Judged:
 
     @cached_property
     def says(self) -> list[ScoreSplit]:
-        return split(self.guesses.says_member, self.member, self.scale)
+        return split(self.attack_scores.says_member, self.member, self.scale)
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def assess_groups(
     if not groups:
         return [()] * len(confidences)
     columns = group_columns(groups) if isinstance(groups, Mapping) else groups
-    return group_risks(judged.ordered, judged.guesses.says_member, columns, confidences)
+    return group_risks(judged.ordered, judged.attack_scores.says_member, columns, confidences)
 
 
 def most_exposed_group(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.attacks import Attack, Evidence, Guesses, explanation_network
+from leakscope.attacks import Attack, Evidence, Scores, explanation_network
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
@@ -71,24 +71,35 @@ def scenarios(epochs: int) -> dict[str, Attack]:
     }
 
 
-def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: ARG001
     """The threshold of the loss with the most right answers on the known records."""
     loss, known = evidence.observed[:, 0], evidence.known
     order = np.argsort(known.observed[:, 0], kind="stable")
     values, member = known.observed[order, 0], known.member[order]
     last = np.append(values[1:] != values[:-1], True)  # equal losses can't be told apart
     right = np.where(last, np.cumsum(np.where(member, 1, -1)), -len(member))
-    return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
+    return Scores(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
 def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers
+    points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
+    above_chance = {attack for attack, point in points.items() if point.low > 0.5}
+    over = gain(answers[BOTH], answers[PREDICTION])
+    # of the attackers that see no label none is above chance; inconclusive where no attacker is
+    holds = "∇c; l" in above_chance and not above_chance & {"∇c", PREDICTION, BOTH} if above_chance else None
+    only_with_labels = [statement(f"4.2 on {name}: only with labels", holds, points)]
     return [
         *(_growth(name, targets) if len(targets) > 1 else []),
         _loss_is_best(name, most, answers),
-        _nothing_added(name, most, answers),
-        *([_only_with_labels(name, answers)] if source.key == "diabetes130" else []),
+        # inconclusive where neither is above chance
+        statement(
+            f"4.3 on {name}: the gradient adds nothing",
+            False if over.low > 0 else True if {PREDICTION, BOTH} & above_chance else None,
+            {f"∇c; c minus c, gap {most:g}": over},
+        ),
+        *(only_with_labels if source.key == "diabetes130" else []),
     ]
 
 
@@ -143,19 +154,3 @@ def _loss_is_best(name: str, gap: float, answers: Answers) -> Claim:
         holds,
         {f"loss minus {attack}, gap {gap:g}": by for attack, by in behind.items()},
     )
-
-
-def _nothing_added(name: str, gap: float, answers: Answers) -> Claim:
-    """Observation 4.3: ∇c; c is not significantly better than c; inconclusive where neither is above chance."""
-    over = gain(answers[BOTH], answers[PREDICTION])
-    leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
-    holds = False if over.low > 0 else True if leaks else None
-    return statement(f"4.3 on {name}: the gradient adds nothing", holds, {f"∇c; c minus c, gap {gap:g}": over})
-
-
-def _only_with_labels(name: str, answers: Answers) -> Claim:
-    """Observation 4.2, hospital: ∇c; l is above chance, and ∇c, c and ∇c; c are not; inconclusive where none is."""
-    points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
-    above_chance = {attack for attack, point in points.items() if point.low > 0.5}
-    holds = "∇c; l" in above_chance and not above_chance & {"∇c", PREDICTION, BOTH} if above_chance else None
-    return statement(f"4.2 on {name}: only with labels", holds, points)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks import Attack, Guesses
+from leakscope.attacks import Attack, Scores
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
@@ -121,6 +121,9 @@ SETS: dict[str, tuple[str, Schedule]] = {
     "adult": ("Adult", Schedule((128, 64), epochs=60, looks=2)),
 }
 SIZE = 10_000  # records for training, and as many for the test
+#: Settings that Figures 4 and 12 share.
+FULL = {"records": 2505, "judged": 1200, "draws": 2}
+QUICK = {"records": 300, "judged": 150, "draws": 1}
 
 
 # --- data ---------------------------------------------------------------------------------------------------------------
@@ -302,9 +305,9 @@ def judge(attack: Attack, watched: Watched, rng: np.random.Generator, *, permute
 def pool(parts: Sequence[Judged]) -> Judged:
     """Pool the judged records of several targets: their scores are compared within each target only."""
     strata, blocks = ([getattr(part.scale, name) for part in parts] for name in ("stratum", "block"))
-    guesses = [part.guesses for part in parts]
+    guesses = [part.attack_scores for part in parts]
     return Judged(
-        Guesses(
+        Scores(
             np.concatenate([guess.score for guess in guesses]), np.concatenate([guess.says_member for guess in guesses])
         ),
         np.concatenate([part.member for part in parts]),
@@ -338,7 +341,7 @@ def gain(first: Judged, second: Judged) -> Estimate:
     change of the accuracy.
     """
     scales = sorted((first.scale, second.scale), key=lambda scale: len(np.unique(scale.stratum)))
-    change = (first.guesses.says_member - second.guesses.says_member + 1) / 2
+    change = (first.attack_scores.says_member - second.attack_scores.says_member + 1) / 2
     return replace(intervals.mean_difference(split(change, first.member, scales[-1])), method="Agresti-Caffo, paired")
 
 

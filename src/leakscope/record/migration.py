@@ -1,6 +1,6 @@
 """Migration of results that older versions wrote.
 
-Versions 1 to 3 of the audit schema were saved as ``audit.json``. Their verdicts and warnings are sentences, which are kept as caveats; fields of later
+Fields that were renamed are listed in `_RENAMED`. Versions 1 to 3 of the audit schema were saved as ``audit.json``. Their verdicts and warnings are sentences, which are kept as caveats; fields of later
 versions are empty. An audit of version 1 or 2 has no basis of its verdict, so that it has no claims and the gate refuses it.
 """
 
@@ -20,13 +20,46 @@ OLD_FILE = "audit.json"
 NEWEST_OLD = 3
 _VERDICTS = {"claim refuted": "claim_refuted", "no evidence": "not_detected", "cannot tell": "inconclusive"}
 _NUMBERS = ("score", "low", "high", "p_value", "loss")
+_PREDICTION, _SETTING, _UTILITY_LOSS = {"beside": "prediction"}, {"knob": "setting_name"}, {"price": "utility_loss"}
+
+
+#: By kind and the last version with the former names: the objects whose fields were renamed, with both names. A ``*`` stands for every item.
+_RENAMED: dict[tuple[str, int], dict[str, dict[str, str]]] = {
+    ("audit", 4): {"claims/*/subject": _PREDICTION, "extras/*": _PREDICTION},
+    ("comparison", 1): {
+        "compared/*": _SETTING,
+        "record_explanations/settings": _UTILITY_LOSS,
+        "record_explanations/versions/*": _SETTING,
+        "settings": _UTILITY_LOSS | {"explanations": "releases"},
+    },
+    ("diff", 1): {"claim_changes/*/subject": _PREDICTION, "claims/*/subject": _PREDICTION},
+    ("frontier", 1): {
+        "": _PREDICTION,
+        "claims/*/subject": _PREDICTION,
+        "settings": _PREDICTION | {"explanations": "releases", "margin": "tolerance"},
+    },
+}
 
 
 def migrate(kind: type[Result], version: int, document: dict[str, Any]) -> dict[str, Any]:
     """Convert a document of an older version of ``result.json`` to the newest one."""
-    if version != kind.schema_version:
-        raise InputError(f"schema version {version} of kind {kind.kind!r} cannot be read: run the study again")
+    for older in range(version, kind.schema_version):
+        if (kind.kind, older) not in _RENAMED:
+            raise InputError(f"schema version {older} of kind {kind.kind!r} cannot be read: run the study again")
+        for path, names in _RENAMED[kind.kind, older].items():
+            document = _rename(document, path.split("/") if path else [], names)
     return document
+
+
+def _rename(value: Any, path: list[str], names: dict[str, str]) -> Any:
+    """Give a copy with the fields of the objects at a path renamed; what is not there is left to the validation."""
+    if path and isinstance(value, list) and path[0] == "*":
+        return [_rename(one, path[1:], names) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if path:
+        return {name: _rename(one, path[1:], names) if name == path[0] else one for name, one in value.items()}
+    return {names.get(name, name): one for name, one in value.items()}
 
 
 def read_old(folder: Path) -> Result:
@@ -43,7 +76,8 @@ def read_old(folder: Path) -> Result:
         document = {key: value for key, value in read_json(path).items() if key != "schema_version"}
     stated = _records(folder, document)
     try:
-        parts = validate(class_of("audit"), _renewed(document, version))
+        kind = class_of("audit")
+        parts = validate(kind, migrate(kind, NEWEST_OLD + 1, _renewed(document, version)))
     except InputError as error:
         raise InputError(f"{path} is not a complete audit: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:

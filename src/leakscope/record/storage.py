@@ -72,8 +72,8 @@ def load(folder: str | Path) -> Result:
     document = read_json(path)
     kind, version = class_of(document.pop("kind", None)), document.pop("schema_version", None)
     check_version(path, version, kind.schema_version)
-    document, records = migrate(kind, version, document), document.pop("records", None)
-    frame = read_records(folder, records)
+    document = migrate(kind, version, document)
+    frame = read_records(folder, document.pop("records", None))
     try:
         if missing := [item.name for item in content_fields(kind) if item.name not in document]:
             raise ValueError(f"{missing[0]}: it is missing")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from leakscope.attacks.protocol import Attack
 from leakscope.attacks.references import fit_of
@@ -33,26 +33,15 @@ from leakscope.evaluation.prepare import Prepared, check_references, prepare, sh
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, JudgedAttack, most_exposed_group
-from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
-from leakscope.evaluation.training import (
-    Questions,
-    Retrain,
-    Show,
-    Trained,
-    Training,
-    answers_in,
-    answers_of,
-    ask,
-    train,
-)
+from leakscope.evaluation.settings import MARGIN, Settings, read_rates
+from leakscope.evaluation.training import Questions, Show, Trained, Training, answers_in, answers_of, ask, train
+from leakscope.models.model import Outputs, Task
 from leakscope.models.provenance import CODE, code_digest, model_fingerprint
 from leakscope.models.target import Target
 from leakscope.releases.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.releases.release import Progress
-from leakscope.studies.inputs import formerly, given_model, read_target
+from leakscope.studies.inputs import Work, formerly, given_model, read_target, read_work
 from leakscope.studies.one_run_bound import bound_epsilon, promised, stand_alone
-from leakscope.worlds.training import retrain as train_again
-from leakscope.worlds.workers import check_work
 
 
 @formerly(shadows="references")
@@ -64,9 +53,9 @@ def audit(
     groups: Any = None,
     ids: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
-    task: Any = None,
-    classes: Any = None,
-    outputs: Any = None,
+    task: Task | None = None,
+    classes: ArrayLike | None = None,
+    outputs: Outputs | None = None,
     releases: Sequence[str] | None = None,
     attacks: Sequence[Attack | str] | None = None,
     references: int | None = None,
@@ -151,23 +140,19 @@ def audit(
     ('leaks', 1.000 [0.991, 1.000])
     """
     split = bool(random_split) or is_random_split(train, holdout)
-    settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget
-    ).checked()
+    asked = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget)
+    work = read_work(asked, workers, cluster, cache, progress)
     claimed = None if epsilon is None else promised(epsilon, delta)
-    check_work(workers, cluster, cache)
-    clock = Clock()
     target = read_target(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
-    with clock("ask again"):
-        target, consistency = average_random_answers(target, repeats, settings.seed)
+    with work.clock("ask again"):
+        target, consistency = average_random_answers(target, repeats, work.settings.seed)
     identity = model_fingerprint(given_model(model), model_digest)
-    again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    check_references(settings)
-    selection = select(target, attacks, releases, settings.references != 0)
-    found = _run(target, settings, selection, consistency, clock, again, progress, claimed)
-    asked = {"releases": None if releases is None else [str(name) for name in releases]}
+    check_references(work.settings)
+    selection = select(target, attacks, releases, work.settings.references != 0)
+    found = _run(target, work, selection, consistency, claimed)
+    named = {"releases": None if releases is None else [str(name) for name in releases]}
     seconds = dict(found.seconds)
     if cache is not None and "retrain" in seconds:
         # Under another name: what was read from the cache took no time, so that this is not the time of the trainings.
@@ -175,26 +160,18 @@ def audit(
     return replace(
         found,
         seconds=seconds,
-        settings=found.settings | asked,
+        settings=found.settings | named,
         fingerprints=found.fingerprints | identity,
         command=str(command),
     )
 
 
-def _run(
-    target: Target,
-    settings: Settings,
-    selection: Selection,
-    consistency: Consistency,
-    clock: Clock,
-    again: Retrain,
-    progress: Progress | None,
-    claimed: Bound | None,
-) -> Audit:
+def _run(target: Target, work: Work, selection: Selection, consistency: Consistency, claimed: Bound | None) -> Audit:
+    settings, clock = work.settings, work.clock
     prepared = prepare(target, settings, clock, references_used=selection.uses_references)
     target, case = prepared.target, prepared.case
     selection = selection.without_references(prepared.no_references) if prepared.no_references else selection
-    trained, obstacles = _train(prepared, settings, selection.attacks, consistency, clock, again, progress)
+    trained, obstacles = _train(prepared, work, selection.attacks, consistency)
     show = as_released(target)
     names = _releases_of(selection.attacks, target)
     observed = observe_version(target, case.sample, trained, 0, show, names)
@@ -203,7 +180,7 @@ def _run(
     procedure = _procedure(target, trained, settings)
     trained = replace(trained, control=None, fits=())  # what the other models said of each record takes much memory
     compared = {at for pair in selection.pairs for at in pair}
-    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress, compared)
+    tried = try_attacks(selection.attacks, case, observed, settings, clock, work.progress, compared)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
@@ -295,24 +272,21 @@ def _claim(claimed: Bound | None, tried: Tried, prepared: Prepared, settings: Se
     """The lower bound on ε, where ε was claimed or a random split makes it valid."""
     if claimed is None and not settings.random_split:
         return None
-    epsilon, delta = (None, 0.0) if claimed is None else (claimed.epsilon, claimed.delta)
     sample = prepared.case.sample
     alone = stand_alone(prepared.hashes, sample)
-    attacks = [one.attack for one in tried.found]
-    return bound_epsilon(attacks, tried.trial, sample, alone, epsilon, delta, settings.confidence)
+    attacks, claim = (
+        [one.attack for one in tried.found],
+        None if claimed is None else (claimed.epsilon or 0.0, claimed.delta),
+    )
+    return bound_epsilon(attacks, tried.trial, sample, alone, claim, settings.confidence)
 
 
 def _train(
-    prepared: Prepared,
-    settings: Settings,
-    attacks: Sequence[Attack],
-    consistency: Consistency,
-    clock: Clock,
-    again: Retrain,
-    progress: Progress | None,
+    prepared: Prepared, work: Work, attacks: Sequence[Attack], consistency: Consistency
 ) -> tuple[Trained, tuple[Caveat, ...]]:
     """Query the audited model, train the others, and name what in the outputs rules out "not_detected"."""
     target, special = prepared.target, special_releases(attacks)
+    settings, clock, progress = work.settings, work.clock, work.progress
     answers = answers_of(target.model.task)
     with clock("predict"):
         shown = ask(target, (answers, *special), progress)
@@ -325,7 +299,7 @@ def _train(
             shown = ask(target, (answers, *special), progress, mixed=settings.seed)
     with clock("retrain"):
         questions = Questions(special, (as_released(target),), compared_explanations(attacks))
-        announced = partial(again, progress=_announced(progress, prepared.design.numbers, settings.budget))
+        announced = partial(work.retrain, progress=_announced(progress, prepared.design.numbers, settings.budget))
         training = Training(announced, prepared.seed, stoppable=True, budget=settings.budget)
         trained = train(target, target.learner, prepared.design, shown, questions, training)
     return trained, consistency.obstacles + by_batch
@@ -366,8 +340,8 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
 def _extras(selection: Selection, trial_of: Callable[[int], JudgedAttack], confidence: float) -> tuple[Extra, ...]:
     """What each explanation adds to the prediction; the intervals are simultaneous (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
-    beside = selection.prediction
-    return tuple(extra_leakage(trial_of(base), trial_of(more), beside, together) for base, more in selection.pairs)
+    prediction = selection.prediction
+    return tuple(extra_leakage(trial_of(base), trial_of(more), prediction, together) for base, more in selection.pairs)
 
 
 def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str, Any]:

@@ -1,17 +1,24 @@
-"""What studies share: how they take a model with its data, progress, and the calls of the last version that still work."""
+"""What studies share: how they take a model with its data, how they work, and the calls of the last version that still work."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from leakscope.core.errors import InputError
+from leakscope.data.records import join_records
+from leakscope.evaluation.settings import Clock, Settings
+from leakscope.evaluation.training import Retrain
 from leakscope.models.adapters import EstimatorOutputs
 from leakscope.models.target import Target, make_target
 from leakscope.releases.release import Progress
+from leakscope.worlds.training import retrain
+from leakscope.worlds.workers import check_work
 
 Study = TypeVar("Study", bound=Callable[..., Any])
 
@@ -37,12 +44,52 @@ def read_target(model: Any, train: Any, holdout: Any, **how: Any) -> Target:
     return model
 
 
+def read_universe(learner: Any, X: Any, y: Any) -> tuple[Any, Any, Any, int | None]:
+    """Give a learner with all records that it may be trained on; of a target its model, its records, and the number of members.
+
+    Examples
+    --------
+    >>> from leakscope.toys import lookup
+    >>> toy = lookup(n=100)
+    >>> read_universe(toy.model, toy.train, toy.holdout)[3]
+    100
+    >>> read_universe("ridge", [[0.0], [1.0]], [0.0, 1.0])
+    ('ridge', [[0.0], [1.0]], [0.0, 1.0], None)
+    """
+    if isinstance(learner, Target) or (isinstance(X, tuple) and isinstance(y, tuple)):
+        target = read_target(learner, X, y)
+        everyone = join_records(target.members, target.nonmembers)
+        return given_model(target), everyone.X, everyone.y, len(target.members)
+    if X is None or y is None:
+        raise InputError("pass a Target, a model with its training set and holdout, or a learner with X and y")
+    return learner, X, y, None
+
+
 def given_model(model: Any) -> Any:
     """Give the model that a target was made of, where the target still has it."""
     if not isinstance(model, Target):
         return model
     predict = model.model.predict
     return predict.estimator if isinstance(predict, EstimatorOutputs) else model.model
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """How a study works: its settings, how it trains models, whom it tells of progress, and the seconds of its steps."""
+
+    settings: Settings
+    retrain: Retrain
+    progress: Progress | None
+    clock: Clock = field(default_factory=Clock)
+
+
+def read_work(
+    settings: Settings, workers: int | None, cluster: str | None, cache: str | Path | None, progress: Progress | None
+) -> Work:
+    """Check how a study is to work."""
+    checked = settings.checked()
+    check_work(workers, cluster, cache)
+    return Work(checked, partial(retrain, workers=workers, cluster=cluster, cache=cache), progress)
 
 
 class Steps:

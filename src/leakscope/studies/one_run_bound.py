@@ -53,25 +53,26 @@ def bound_epsilon(
     trial_of: Callable[[int], JudgedAttack],
     sample: Sample,
     alone: NDArray[np.bool_],
-    epsilon: float | None,
-    delta: float,
+    claimed: tuple[float, float] | None,
     confidence: float,
 ) -> EpsilonClaim | None:
     """Give the lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired.
 
-    ``trial_of`` gives the trial of a position in ``attacks``; those of other attacks are not asked for. ``alone`` says which judged records occur once (`stand_alone`).
+    ``trial_of`` gives the trial of a position in ``attacks``; those of other attacks are not asked for. ``claimed`` is the (ε, δ) of a claim. ``alone`` says which judged records occur once (`stand_alone`).
     """
     inside, outside, half = pair_records(sample.half, sample.judged, alone)
     if not len(inside):
         return None
     pairs = []
     for at in [at for at, attack in enumerate(attacks) if is_primary(attack)] or range(len(attacks)):
-        attack, score = attacks[at], trial_of(at).target.guesses.score
+        attack, score = attacks[at], trial_of(at).target.attack_scores.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
-    tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
+    epsilon, delta = claimed or (0.0, 0.0)
+    tested = check_claim(epsilon, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None
-    claimed = None if epsilon is None else tested.swap_epsilon
-    return EpsilonClaim(claimed, tested.swap_delta, tested.bound.finite(), tested.attack)
+    return EpsilonClaim(
+        None if claimed is None else tested.swap_epsilon, tested.swap_delta, tested.bound.finite(), tested.attack
+    )
 
 
 def promised(epsilon: float, delta: float = 0.0) -> Bound:

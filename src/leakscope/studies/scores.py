@@ -235,7 +235,7 @@ def _run(given: _GivenScores, name: str, settings: Settings, words: dict[str, bo
     claim = None
     if words["random split"]:
         alone = stand_alone((repeats.members, repeats.nonmembers), sample)
-        claim = bound_epsilon(attacks, tried.trial, sample, alone, None, 0.0, settings.confidence)
+        claim = bound_epsilon(attacks, tried.trial, sample, alone, None, settings.confidence)
     exposed = most_exposed_group(tried.careful, tried.trial, None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], claim=claim, exposed=exposed)
     result = Audit(

@@ -31,13 +31,13 @@ def people(seed=0, n=160, d=6):
 
 def small(**options):
     """The audit of 160 people by one cheap attack."""
-    return reconstruct(*people(), **{"attacks": ["uniform"], "budget": 20} | options)
+    return reconstruct(*people(), **{"attacks": ["uniform"], "queries": 20} | options)
 
 
 def halved(**options):
     """The audit of 80 people with a holdout of as many."""
     X, y = people()
-    return reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), **{"attacks": ["uniform"], "budget": 20} | options)
+    return reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), **{"attacks": ["uniform"], "queries": 20} | options)
 
 
 def codes(found):
@@ -49,7 +49,7 @@ def found():
     X, _ = people()
     groups = pd.DataFrame({"side": np.where(X[:80, 1] > 0.5, "left", "right")})
     return halved(
-        attacks=FAST, budget=200, groups=groups, repeats=2,
+        attacks=FAST, queries=200, groups=groups, runs=2,
         release=RecordRelease(k=2), defended=[RecordRelease(k=1), RecordRelease(k=2, values=False)],
         ids=[f"person {number}" for number in range(80)],
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_groups_together_are_everybody(found):
 def test_outliers_are_a_group_of_their_own():
     X, y = people(n=300)
     X[:30] += 5 * np.eye(6)[np.arange(30) % 6] * np.arange(1, 31)[:, None]  # far from each other and from everybody
-    found = reconstruct(X, y, attacks=["uniform"], budget=20)
+    found = reconstruct(X, y, attacks=["uniform"], queries=20)
     groups = {group.level: group for group in found.groups if group.column == "distance to nearest"}
     assert {level: group.records for level, group in groups.items()} == {"farthest tenth": 30, "others": 270}
     models = leave_one_out(X, y)
@@ -136,15 +136,15 @@ def test_too_few_different_records_are_said_and_end_nothing():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (200, 3)).astype(float)
     y = (X[:, 0] + rng.random(200) > 0.8).astype(int)
-    found = reconstruct(X[:100], y[:100], holdout=(X[100:], y[100:]), attacks="all", budget=20, defended="usual")
+    found = reconstruct(X[:100], y[:100], holdout=(X[100:], y[100:]), attacks="all", queries=20, defended="usual")
     assert found.membership == ()
     assert found.not_run[-1].attack == "membership attacks"
-    same = reconstruct(np.ones((40, 2)), np.arange(40) % 2, attacks=["uniform"], budget=20, defended="usual")
+    same = reconstruct(np.ones((40, 2)), np.arange(40) % 2, attacks=["uniform"], queries=20, defended="usual")
     assert all("0.99" not in row.release for row in same.defended)
 
 
 def test_one_run_has_no_interval():
-    found = small(repeats=1, defended=[RecordRelease(k=1)])
+    found = small(runs=1, defended=[RecordRelease(k=1)])
     assert "one_run" in codes(found)
     assert found.attacks[0].share.kind == "estimate"
     assert found.claim("less_recovered").outcome == "inconclusive"
@@ -152,7 +152,7 @@ def test_one_run_has_no_interval():
 
 def test_every_answer_with_all_records_recovers_all():
     X, y = people(n=40)
-    found = reconstruct(X, y, attacks=["uniform"], budget=2000, repeats=2, release=RecordRelease(k=40))
+    found = reconstruct(X, y, attacks=["uniform"], queries=2000, runs=2, release=RecordRelease(k=40))
     assert found.attacks[0].share.value == 1.0
     assert str(Value(found.attacks[0].share, "percent")) == "100 %"  # runs that agree have no interval to show
     assert found.claim("recovered").outcome == "yes"
@@ -160,16 +160,14 @@ def test_every_answer_with_all_records_recovers_all():
 
 def test_numbers_of_numpy_can_be_saved(tmp_path):
     three = np.int64(3)
-    found = small(budget=three, repeats=three, seed=three, release=RecordRelease(k=three, digits=three))
+    found = small(queries=three, runs=three, seed=three, release=RecordRelease(k=three, digits=three))
     found.save(tmp_path)
     assert ls.load(tmp_path) == found
 
 
 def test_precision_is_the_attack_on_rounded_influences():
     X, y = people(n=100, d=60)
-    found = reconstruct(
-        X, y, attacks=["subspace"], budget=4000, repeats=2, precision=[16, 1], release=RecordRelease(k=1)
-    )
+    found = reconstruct(X, y, attacks=["subspace"], queries=4000, runs=2, precision=[16, 1], release=RecordRelease(k=1))
     assert list(found.precision) == [1, 16]
     assert found.precision[16].value == pytest.approx(found.attacks[0].share.value, abs=0.02)
     assert found.precision[1].value < found.precision[16].value / 2
@@ -181,7 +179,7 @@ def test_attacks_know_the_loss_of_the_release(name):
     X, y = people(n=200, d=20)
     counts = {}
     for loss in ("likelihood", "log"):
-        found = reconstruct(X, y, attacks=[name], budget=2000, repeats=3, release=RecordRelease(k=1, loss=loss))
+        found = reconstruct(X, y, attacks=[name], queries=2000, runs=3, release=RecordRelease(k=1, loss=loss))
         counts[loss] = found.attacks[0].records.value
     assert counts["log"] > 0.8 * counts["likelihood"]
 
@@ -205,7 +203,7 @@ def test_accuracy_does_not_cut_labels_short():
     y = np.where(y == "yes", "no", "n")  # the holdout has the shorter one only
     ours = y[80:] == "n"
     short = np.array(["n"] * int(ours.sum()))
-    found = reconstruct(X[:80], y[:80], holdout=(X[80:][ours], short), attacks=["uniform"], budget=20)
+    found = reconstruct(X[:80], y[:80], holdout=(X[80:][ours], short), attacks=["uniform"], queries=20)
     right = leave_one_out(X[:80], y[:80]).probabilities(X[80:][ours]) < 0.5
     assert found.accuracy.value == pytest.approx(right.mean())
     assert 0.5 < found.accuracy.value < 1
@@ -224,7 +222,7 @@ def test_the_usual_defenses_begin_with_the_release_and_repeat_nothing():
 
 
 def test_without_a_holdout_nothing_is_skipped_silently():
-    found = small(attacks=["uniform", "marginal", "records"], repeats=1)
+    found = small(attacks=["uniform", "marginal", "records"], runs=1)
     refused = ["static queries (marginal)", "static queries (records)", "membership attacks"]
     assert [item.attack for item in found.not_run] == refused
     assert found.membership == ()
@@ -232,13 +230,13 @@ def test_without_a_holdout_nothing_is_skipped_silently():
 
 
 def test_the_same_seed_gives_the_same_audit_and_another_another():
-    one, two, other = (halved(attacks=["uniform", "graph"], budget=40, seed=seed) for seed in (1, 1, 2))
+    one, two, other = (halved(attacks=["uniform", "graph"], queries=40, seed=seed) for seed in (1, 1, 2))
     assert replace(one, created=two.created) == two
     assert one.attacks != other.attacks
 
 
 def test_an_attack_is_the_same_whoever_runs_beside_it():
-    alone, beside = (small(attacks=attacks, budget=60) for attacks in (["graph"], ["uniform", "graph"]))
+    alone, beside = (small(attacks=attacks, queries=60) for attacks in (["graph"], ["uniform", "graph"]))
     assert alone.attacks[0] == beside.attacks[1]
 
 
@@ -288,7 +286,7 @@ def test_curves_are_drawn_as_they_were_measured(found):
 
 
 NAMED = {
-    "budget": [0], "repeats": [0], "seed": [-1, 1.5], "confidence": [0.3, "a", 2.0], "attacks": [5], "release": [5],
+    "queries": [0], "runs": [0], "seed": [-1, 1.5], "confidence": [0.3, "a", 2.0], "attacks": [5], "release": [5],
     "defended": ["foo", RecordRelease()], "precision": [3], "ids": [["a"]],
     "groups": [pd.DataFrame({"a": [1]}), pd.DataFrame(np.zeros((160, 2)), columns=["a", "a"])],
     "holdout": [7, (np.zeros((4, 2)), ["no"] * 4), (np.zeros((4, 6)), ["maybe"] * 4)],

@@ -248,7 +248,7 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
         f"{_noun(v, 'records', 'record', 'was', 'were')} removed from the holdout as copies of training records."
     ),
     "noisy_explanations": lambda v: "Explanations are noisy: a repeated query shows other records.",
-    "one_run": lambda v: "Each attack was run once, so there are no intervals, and releases can't be compared. Raise repeats (--repeats).",
+    "one_run": lambda v: "Each attack was run once, so there are no intervals, and releases can't be compared. Raise runs (--runs).",
     "selection_not_corrected": lambda v: (
         f"Intervals are over runs of one attack. They are not corrected for selection of the strongest of {count(v['attacks'])} attacks."
     ),

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from leakscope.core.result import Outcome, Result
 from leakscope.core.wording import count, listing, name, number, percent, quoted, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Answer, Block, Details, Document, Item, Items, Row, Table, Tone, Value
+from leakscope.report.document import Answer, Block, Details, Document, Item, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import filled, not_run, outcome, provenance, reading, sources, value
+from leakscope.report.documents.cells import outcome, values
+from leakscope.report.documents.common import filled, not_run, provenance, reading, sources, steps
 from leakscope.studies.frontier.result import ExplanationRisk, Frontier
 
-_TAGS: dict[str, tuple[str, Tone]] = {
+_TAGS: dict[str, Tag] = {
     "yes": ("adds risk", "risk"),
     "no": ("not detected", "safe"),
     "inconclusive": ("not significant", "plain"),
@@ -23,7 +24,7 @@ HOW_TO_READ = (
     "The extra advantage is the membership advantage of an attacker who has the prediction and the explanation, minus that of an attacker who has the "
     "prediction alone. 0 is no gain, 1 is the largest.",
     "The control is the same gain in AUC on models that never saw the members. It should be 0 up to chance.",
-    "An explanation is dominated if another one is significantly better on one axis and worse by at most the margin on the other.",
+    "An explanation is dominated if another one is significantly better on one axis and worse by at most the tolerance on the other.",
 )
 
 
@@ -37,7 +38,7 @@ def make(result: Frontier, others: Sequence[Result]) -> Document:  # noqa: ARG00
         facts=(
             ("Model", name(result.studied)),
             ("Explanations", len(result.explanations)),
-            ("Released in any case", name(result.beside)),
+            ("Released in any case", name(result.prediction)),
             ("Features", result.features),
             ("Records for faithfulness", result.scored),
             ("Members and non-members judged, each", result.judged),
@@ -48,7 +49,7 @@ def make(result: Frontier, others: Sequence[Result]) -> Document:  # noqa: ARG00
 
 
 def _adds(result: Frontier, one: ExplanationRisk) -> Outcome:
-    return outcome(result, "explanation_adds", explanation=one.name, beside=result.beside)
+    return outcome(result, "explanation_adds", explanation=one.name, prediction=result.prediction)
 
 
 def _answer(result: Frontier) -> Answer:
@@ -68,13 +69,13 @@ def _answer(result: Frontier) -> Answer:
         )
     if adding:
         verb = "helps" if len(adding) == 1 else "help"
-        headline = f"{listing([one.name for one in adding])} {verb} an attacker who has the {name(result.beside)} to recognise people in the training data."
+        headline = f"{listing([one.name for one in adding])} {verb} an attacker who has the {name(result.prediction)} to recognise people in the training data."
         return Answer("Adds risk", "risk", headline, tuple(said), _dominance(result))
     tried = count(len(result.explanations), "explanation")
-    headline = f"No significant risk was found in {tried} beyond that of the {name(result.beside)}."
-    excluded = set(outcomes.values()) == {"no"}
-    label: tuple[str, Tone] = ("Not detected", "safe") if excluded else ("Not significant", "unknown")
-    return Answer(*label, headline, tuple(said), _dominance(result))
+    headline = f"No significant risk was found in {tried} beyond that of the {name(result.prediction)}."
+    if set(outcomes.values()) == {"no"}:
+        return Answer("Not detected", "safe", headline, tuple(said), _dominance(result))
+    return Answer("Not significant", "unknown", headline, tuple(said), _dominance(result))
 
 
 def _dominance(result: Frontier) -> tuple[str, str]:
@@ -94,10 +95,10 @@ def _blocks(result: Frontier) -> tuple[Block, ...]:
     }
     return filled(
         _table(result),
-        Items(tuple(_advice(result)), "What to do next", "steps", brief=True),
+        steps(_advice(result)),
         Details("Frontier", (_chart(result),), open=True),
         warnings(result),
-        *not_run(result.not_run, "Explanations that the model does not support"),
+        not_run(result.not_run, "Explanations that the model does not support"),
         _measures(result),
         reading(HOW_TO_READ, *terms),
         sources(cited),
@@ -112,8 +113,8 @@ def _table(result: Frontier) -> Table:
         cells = (name(one.name), Value(one.faithfulness.order), Value(one.advantage, "signed"), by)
         rows.append(Row(cells, *_TAGS[_adds(result, one)]))
     note = (
-        f"Gain in membership advantage over the {name(result.beside)} alone, with simultaneous intervals. A random order has a faithfulness of "
-        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['margin'])} is excluded."
+        f"Gain in membership advantage over the {name(result.prediction)} alone, with simultaneous intervals. A random order has a faithfulness of "
+        f"{write(result.random_order)}. “Not detected” means that an extra advantage above {number(result.settings['tolerance'])} is excluded."
     )
     heads = ("Explanation", "Faithfulness", "Extra advantage", "Dominated by")
     return Table(heads, tuple(rows), "Faithfulness and extra risk", note, brief=True, most=20)
@@ -138,14 +139,14 @@ def _chart(result: Frontier) -> Chart:
     for one in result.explanations:
         methods.setdefault(one.method, []).append(Mark(one.faithfulness.order, one.advantage, name(one.name)))
     series = tuple(Series(name(method), tuple(marks), "points") for method, marks in methods.items())
-    margin = result.settings["margin"]
+    tolerance = result.settings["tolerance"]
     return Chart(
         "Faithfulness and extra risk of explanations",
         f"Lower right is best. Pareto-optimal by value: {listing([one.name for one in result.best], 5)}.",
         Axis("Faithfulness (0 is a random order)"),
         Axis("Extra membership advantage"),
         series,
-        rules=(Rule(0.0, "y", "no gain"), Rule(margin, "y", "margin")),
+        rules=(Rule(0.0, "y", "no gain"), Rule(tolerance, "y", "tolerance")),
         highlighted=tuple(name(one.name) for one in result.best),
         highlight="Pareto-optimal by value",
     )
@@ -155,20 +156,17 @@ def _measures(result: Frontier) -> Details:
     """The other measures of both axes."""
     gains, faithfulness = [], []
     for one in result.explanations:
-        extra = (one.auc, one.control, one.beyond_control)
-        gains.append(Row((name(one.name), *(value(gain, "signed") for gain in extra))))
+        extra = values(one.auc, one.control, one.beyond_control, style="signed")
+        gains.append(Row((name(one.name), *extra)))
         measured = one.faithfulness
-        figures = (measured.deletion, measured.insertion, measured.infidelity, measured.unexplained)
-        faithfulness.append(Row((name(one.name), *map(Value, figures))))
+        figures = values(measured.deletion, measured.insertion, measured.infidelity, measured.unexplained)
+        faithfulness.append(Row((name(one.name), *figures)))
     note = (
         "Area under the output while the most important features are removed (deletion, low is good) and added (insertion, high is good); squared error of the "
         "predicted changes (infidelity), and its share that no scaling of the explanation removes (unexplained, 0 is best, 1 is no better than none)."
     )
-    over = f"Over the {name(result.beside)} alone, with simultaneous intervals."
+    over = f"Over the {name(result.prediction)} alone, with simultaneous intervals."
     columns = ("Explanation", "Extra AUC", "On never-trained control", "Beyond control")
     measures = ("Explanation", "Deletion", "Insertion", "Infidelity", "Unexplained")
-    tables = (
-        Table(columns, tuple(gains), "Gain in AUC", over),
-        Table(measures, tuple(faithfulness), "Faithfulness", note),
-    )
-    return Details("All measures", tables)
+    first = Table(columns, tuple(gains), "Gain in AUC", over)
+    return Details("All measures", (first, Table(measures, tuple(faithfulness), "Faithfulness", note)))

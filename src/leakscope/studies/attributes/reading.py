@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.attacks.attributes import Ask
+from leakscope.attacks.attributes import Ask, AttributeAttack
 from leakscope.core.arrays import Booleans, Floats, Indices, Labels
+from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.errors import InputError
 from leakscope.data.records import as_array, read_features, take_rows
 from leakscope.models.model import Model
@@ -32,6 +33,28 @@ FEWEST = 40
 FILLINGS = 16
 
 RECORDS, TRAIN = "the data", "the training set"
+
+
+@dataclass(frozen=True)
+class InferenceSettings:
+    """How attribute inference is measured, whatever the column; see `attributes`."""
+
+    knows_label: bool = True
+    digits: int | None = None
+    attacks: Sequence[AttributeAttack] | None = None
+    most: int = 10_000
+    confidence: float = 0.95
+    seed: int = 0
+
+    def checked(self) -> InferenceSettings:
+        """Check them, and give counts as whole numbers."""
+        return replace(
+            self,
+            digits=None if self.digits is None else check_count("digits", self.digits, least=0),
+            most=check_count("most", self.most, FEWEST),
+            confidence=check_confidence(self.confidence),
+            seed=check_seed(self.seed),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +136,7 @@ def read_sides(model: Any, train: Any, holdout: Any, **how: Any) -> Sides:
 
 
 def read_judged(
-    given: Sides,
-    sensitive: Any,
-    known: Sequence[Any] | None,
-    *,
-    knows_label: bool,
-    digits: int | None,
-    most: int,
-    rng: np.random.Generator,
+    given: Sides, sensitive: Any, known: Sequence[Any] | None, how: InferenceSettings, rng: np.random.Generator
 ) -> JudgedRecords:
     """Check the columns, draw the records that are judged, and deal them to halves."""
     X, target = given.holdout, given.target
@@ -129,7 +145,7 @@ def read_judged(
     if given.train is not None:
         sides.append(given.train)
         labels.append(target.members.y)
-    chosen = [np.sort(rng.permutation(len(side))[:most]) for side in sides]
+    chosen = [np.sort(rng.permutation(len(side))[: how.most]) for side in sides]
     if min(map(len, chosen)) < FEWEST:
         raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}")
     parts = [take_rows(side, rows) for side, rows in zip(sides, chosen, strict=True)]
@@ -143,7 +159,7 @@ def read_judged(
     return JudgedRecords(
         model=target.model,
         X=pooled,
-        labels=np.concatenate([y[rows] for y, rows in zip(labels, chosen, strict=True)]) if knows_label else None,
+        labels=np.concatenate([y[rows] for y, rows in zip(labels, chosen, strict=True)]) if how.knows_label else None,
         level=level,
         levels=levels,
         columns=columns,
@@ -151,7 +167,7 @@ def read_judged(
         categorical=categorical,
         member=member,
         half=deal(level, member, rng),
-        digits=digits,
+        digits=how.digits,
     )
 
 

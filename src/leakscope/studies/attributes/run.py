@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence, Reference
 from leakscope.core.arrays import Booleans, Floats
-from leakscope.core.checks import check_confidence, check_count, check_seed
+from leakscope.core.checks import check_confidence, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.intervals import difference
 from leakscope.core.result import Caveat, plain_settings
@@ -23,7 +23,7 @@ from leakscope.models.provenance import model_fingerprint
 from leakscope.releases.release import Progress
 from leakscope.studies.attributes import measures
 from leakscope.studies.attributes.measures import InferredLevels
-from leakscope.studies.attributes.reading import FEWEST, JudgedRecords, Sides, read_judged, read_sides
+from leakscope.studies.attributes.reading import InferenceSettings, JudgedRecords, Sides, read_judged, read_sides
 from leakscope.studies.attributes.result import (
     AttributeFinding,
     AttributeRisk,
@@ -94,15 +94,17 @@ def attributes(
     check_seed(seed)
     check_confidence(confidence)
     sides = read_sides(model, train, holdout, task=task, classes=classes, outputs=outputs)
-    how: dict[str, Any] = {"knows_label": knows_label, "digits": digits, "most": most}
+    how = InferenceSettings(knows_label, digits, attacks, most, confidence, seed)
     risks, names = [], list(dict.fromkeys(names))
     step = Steps("inferring columns", len(names), progress)
     for name in names:
         others = [one for one in known or () if one != name] if listed else known
-        risks.append(_infer(sides, name, others, attacks=attacks, confidence=confidence, seed=seed, **how))
+        risks.append(_infer(sides, name, others, how))
         step()
-    settings = {"model": risks[0].model, "sensitive": [risk.column.name for risk in risks], **how, "margin": MARGIN}
-    settings |= {"confidence": confidence, "seed": seed}
+    settings = {
+        "model": risks[0].model, "sensitive": [risk.column.name for risk in risks], "knows_label": knows_label, "digits": digits,
+        "most": most, "margin": MARGIN, "confidence": confidence, "seed": seed,
+    }  # fmt: skip
     return Attributes(
         claims=tuple(claim for risk in risks for claim in column_claims(risk, MARGIN)),
         columns=tuple(risk.column for risk in risks),
@@ -153,27 +155,15 @@ def attribute_inference(
     0.0
     """
     sides = read_sides(model, train, (X, y), task=task, classes=classes, outputs=outputs)
-    return _infer(sides, sensitive, known, **how)
+    return _infer(sides, sensitive, known, InferenceSettings(**how))
 
 
-def _infer(
-    sides: Sides,
-    sensitive: Any,
-    known: Sequence[Any] | None = None,
-    *,
-    knows_label: bool = True,
-    digits: int | None = None,
-    attacks: Sequence[AttributeAttack] | None = None,
-    most: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> AttributeRisk:
+def _infer(sides: Sides, sensitive: Any, known: Sequence[Any] | None, how: InferenceSettings) -> AttributeRisk:
     """Judge all attacks on one sensitive column."""
-    seed, confidence, most = check_seed(seed), check_confidence(confidence), check_count("most", most, FEWEST)
-    digits = None if digits is None else check_count("digits", digits, least=0)
-    chosen = _choose(attacks, knows_label)
-    reading, asking = np.random.default_rng(seed).spawn(2)
-    judged = read_judged(sides, sensitive, known, knows_label=knows_label, digits=digits, most=most, rng=reading)
+    how = how.checked()
+    confidence, chosen = how.confidence, _choose(how.attacks, how.knows_label)
+    reading, asking = np.random.default_rng(how.seed).spawn(2)
+    judged = read_judged(sides, sensitive, known, how, reading)
     guesses = _guess(judged, chosen, asking)
     column = SensitiveColumn(str(sensitive), len(judged.levels), tuple(map(str, judged.columns.known)))
     findings = _judge(judged, chosen, guesses, False, confidence, column.name)

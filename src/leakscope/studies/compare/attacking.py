@@ -111,7 +111,7 @@ def attack_version(case: ComparisonCase, version: Planned, trained: Trained, pla
     scale = case.blind.scale
     return VersionOutcome(
         tuple(one.risks[0] for one in found),
-        tuple(split(one.trial.target.guesses.score, one.trial.target.member, scale) for one in found),
+        tuple(split(one.trial.target.attack_scores.score, one.trial.target.member, scale) for one in found),
         tuple(one.trial for one in found),
         fit_of_members(target, case.sample, trained, place, show, case.confidence),
     )

@@ -26,7 +26,7 @@ def smallest_epsilon(
 ) -> Estimate:
     """Give the lower bound on ε for the swap of one record, as in an audit."""
     attacks = [trial.attack for trial in outcome.trials]
-    found = bound_epsilon(attacks, outcome.trials.__getitem__, case.sample, alone, None, delta, confidence)
+    found = bound_epsilon(attacks, outcome.trials.__getitem__, case.sample, alone, (0.0, delta), confidence)
     if found is None:
         return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="every record occurs more than once")
     return found.bound

@@ -23,13 +23,13 @@ from leakscope.core.result import NotRun
 from leakscope.data.records import Records, take_rows
 from leakscope.evaluation.references import compared_explanations, special_releases
 from leakscope.evaluation.rounds import Stop
-from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Questions, Trained, Training, answers_in, answers_of, ask, train
 from leakscope.releases.release import Progress
 from leakscope.studies.compare.attacking import ComparisonCase, VersionOutcome, attack_version, explained_by
 from leakscope.studies.compare.plan import Planned
 from leakscope.studies.compare.rounds import Resumed, train_in_rounds
 from leakscope.studies.compare.utility import Quality
+from leakscope.studies.inputs import Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,29 +54,24 @@ class MeasuredVersions:
 
 
 def measure_all(
-    case: ComparisonCase,
-    planned: Sequence[Planned],
-    explained: Sequence[str],
-    again: Any,
-    clock: Clock,
-    progress: Progress | None,
-    budget: float | None = None,
+    case: ComparisonCase, planned: Sequence[Planned], explained: Sequence[str], work: Work
 ) -> MeasuredVersions:
     """Every version in the order of the plan, and those that could not be trained.
 
     A defense that fails is listed, and the others are measured all the same; it is an error if the model as it is can't be
-    trained again. Within a ``budget`` in seconds all learners are trained in common rounds (`rounds`). Without one, an
+    trained again. Within a budget in seconds all learners are trained in common rounds (`rounds`). Without one, an
     interrupt leaves the versions that are measured already, if there is one besides the model as it is.
     """
+    clock, progress = work.clock, work.progress
     by_learner: dict[int, list[Planned]] = {}
     for version in planned:
         by_learner.setdefault(id(version.learner(case.target)), []).append(version)
     seen: dict[str, Seen] = {}
     failed: list[NotRun] = []
-    stopped, trains = None, {learner: Resumed(again, []) for learner in by_learner}
-    if budget is not None and case.design.numbers.references:
+    stopped, trains = None, {learner: Resumed(work.retrain, []) for learner in by_learner}
+    if work.settings.budget is not None and case.design.numbers.references:
         with clock("train"):
-            case, stopped = _train_in_rounds(case, by_learner, explained, trains, budget, progress, failed)
+            case, stopped = _train_in_rounds(case, by_learner, explained, trains, work, failed)
     for done, (learner, sharing) in enumerate(by_learner.items()):
         steps = None if progress is None else partial(_step, progress, done, len(by_learner))
         if sharing[0].name in (one.attack for one in failed):
@@ -116,17 +111,17 @@ def _train_in_rounds(
     by_learner: Mapping[int, Sequence[Planned]],
     explained: Sequence[str],
     trains: Mapping[int, Resumed],
-    budget: float,
-    progress: Progress | None,
+    work: Work,
     failed: list[NotRun],
 ) -> tuple[ComparisonCase, Stop | None]:
     """Train all learners within the budget; the case with the references that all of them have, and what stopped the training."""
-    numbers, start = case.design.numbers, time.monotonic()
+    numbers, budget, start = case.design.numbers, work.settings.budget, time.monotonic()
+    assert budget is not None
     seconds = math.ceil(budget)
 
     def steps(stage: str, done: int, total: int) -> None:  # noqa: ARG001
-        if progress is not None:
-            progress("training, seconds", min(seconds, int(time.monotonic() - start)), seconds)
+        if work.progress is not None:
+            work.progress("training, seconds", min(seconds, int(time.monotonic() - start)), seconds)
 
     def train_one(learner: int, pairs: int) -> bool:
         sharing, some = by_learner[learner], replace(case, design=case.design.first_pairs(pairs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -78,7 +79,9 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
         for setting, version in made:
             alone = isinstance(setting, str) and len(defense.settings) == 1
             name = f"{defense.name}{'' if alone else f' {_shown(setting)}'}{about}"
-            planned.append(Planned(name, defense.name, defense.knob, setting, defense.what, defense.source, version))
+            planned.append(
+                Planned(name, defense.name, defense.setting_name, setting, defense.what, defense.source, version)
+            )
     names = [version.name for version in planned]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"the version “{twice[0]}” is given twice: give it once")
@@ -129,6 +132,9 @@ def _read(one: Any) -> Defense:
             one = one()
         except TypeError:
             raise InputError(f"{one.__name__} needs settings: pass {one.__name__}(…) from Python") from None
+    if not hasattr(one, "setting_name") and isinstance(getattr(one, "knob", None), str):
+        warnings.warn("write setting_name: the next version of defenses has no knob", FutureWarning, stacklevel=4)
+        type(one).setting_name = one.knob
     if not isinstance(one, Defense):
         raise InputError(f"a {type(one).__name__} is not a defense: pass those of leakscope.defenses, or their names")
     return one

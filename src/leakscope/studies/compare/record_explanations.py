@@ -19,6 +19,7 @@ from leakscope.core.result import Caveat, NotRun, plain_settings
 from leakscope.defenses import Defended
 from leakscope.defenses.fewer_records import refuse_record_explanations
 from leakscope.evaluation.dominance import exact
+from leakscope.evaluation.settings import Settings
 from leakscope.learners.linear import read_records
 from leakscope.models.encoding import make_encoding
 from leakscope.models.target import Records, Target
@@ -61,11 +62,8 @@ def compare_records(
     target: Target,
     planned: Sequence[Planned],
     release: RecordRelease,
-    *,
+    settings: Settings,
     utility_loss: float,
-    margin: float,
-    confidence: float = 0.95,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> RecordComparison:
     """Attack record explanations as they are and as each defense makes them.
@@ -76,19 +74,19 @@ def compare_records(
         Settings of defenses of record explanations.
     release
         What is released as it is.
-    utility_loss, margin, confidence, seed, progress
-        See `compare`.
+    settings, utility_loss, progress
+        See `compare`; of the settings, margin, confidence and seed are used.
 
     Examples
     --------
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = compare_records(target, (), RecordRelease(k=1), utility_loss=0.01, margin=0.05)
+    >>> found = compare_records(target, (), RecordRelease(k=1), Settings(), 0.01)
     >>> [(version.name, version.release, version.budget) for version in found.versions]
     [('as it is', '1 record', 2000)]
     """
-    case, warnings, settings = _make_case(target, release, seed, confidence)
+    case, warnings, recorded = _make_case(target, release, settings.seed, settings.confidence)
     versions = [Planned(AS_IT_IS, "", "", "", "explanations as they are, without any defense", "", Defended())]
     releases, left_out = [(release, BUDGET)], []
     for version in planned:
@@ -98,13 +96,14 @@ def compare_records(
         else:
             versions.append(version)
             releases.append(changed)
-    rivals = RivalReleases(case, releases, utility_loss, margin)
+    rivals = RivalReleases(case, releases, utility_loss, settings.margin)
     left_out += rivals.attack(progress)
     pairs = zip(rivals.dominating(significantly=False), rivals.dominating(significantly=True), strict=True)
     found = [_version(rivals, versions, at, *pair) for at, pair in enumerate(pairs)]
-    settings |= {"release": asdict(release), "price": utility_loss, "margin": margin, "confidence of each": rivals.each}
+    recorded |= {"release": asdict(release), "utility_loss": utility_loss, "margin": settings.margin}
+    recorded |= {"confidence of each": rivals.each}
     decided = _recommend(found, rivals)
-    return RecordComparison(tuple(found), tuple(left_out), decided, tuple(warnings), plain_settings(settings))
+    return RecordComparison(tuple(found), tuple(left_out), decided, tuple(warnings), plain_settings(recorded))
 
 
 def _make_case(

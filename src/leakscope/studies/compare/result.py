@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.lazy import former_name
 from leakscope.core.result import Caveat, NotRun, Outcome, Result
 from leakscope.evaluation.dominance import negated
 from leakscope.evaluation.results import Largest, Verdict
@@ -79,10 +80,11 @@ class Described:
 
     name: str
     defense: str
-    knob: str
+    setting_name: str
     setting: float | int | str
     what: str
     source: str
+    knob = former_name("knob", "setting_name")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Version(Described):
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source
+    name, defense, setting_name, setting, what, source
         Which it is; ``what`` describes the defense for lay readers.
     changes
         What the defense changes: ``training``, ``answers``, ``explanations``, or ``nothing``.
@@ -188,7 +190,7 @@ class RecordVersion(Described):
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source, notes
+    name, defense, setting_name, setting, what, source, notes
         Which it is.
     release, budget
         What is released, and how many queries of one user are answered.
@@ -272,6 +274,7 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "comparison"
+    schema_version: ClassVar[int] = 2
     table: ClassVar[str] = "compared"
     codes: ClassVar[Mapping[str, Outcome | None]] = {
         "leak": "yes",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leakscope.attacks.selection import read_releases
 from leakscope.core.checks import check_number
@@ -24,6 +24,7 @@ from leakscope.evaluation.results import Basis
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evaluation.verdict import MUCH_OVERLAP, confidence_for_choice, confidences_for_choice
+from leakscope.models.model import Outputs, Task
 from leakscope.models.target import Target
 from leakscope.releases.consistency import answers_by_batch, average_random_answers
 from leakscope.releases.record_explanations.release import RecordRelease
@@ -36,16 +37,14 @@ from leakscope.studies.compare.measuring import measure_all
 from leakscope.studies.compare.plan import Planned, plan, read_defenses
 from leakscope.studies.compare.record_explanations import compare_records, read_release
 from leakscope.studies.compare.result import Comparison
-from leakscope.studies.inputs import formerly, read_target
+from leakscope.studies.inputs import formerly, read_target, read_work
 from leakscope.studies.one_run_bound import stand_alone
-from leakscope.worlds.training import retrain as train_again
-from leakscope.worlds.workers import check_work
 
 #: Largest utility loss of a recommended version: loss of accuracy, or relative increase of the mean squared error.
 UTILITY_LOSS = 0.01
 
 
-@formerly("defenses", price="utility_loss", shadows="references")
+@formerly("defenses", explanations="releases", price="utility_loss", shadows="references")
 def compare(
     model: Any,
     train: tuple[Any, Any] | None = None,
@@ -55,10 +54,10 @@ def compare(
     groups: Any = None,
     ids: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
-    task: Any = None,
-    classes: Any = None,
-    outputs: Any = None,
-    explanations: Sequence[str] = (),
+    task: Task | None = None,
+    classes: ArrayLike | None = None,
+    outputs: Outputs | None = None,
+    releases: Sequence[str] = (),
     record_explanations: RecordRelease | bool | None = None,
     utility_loss: float = UTILITY_LOSS,
     references: int | None = None,
@@ -85,7 +84,7 @@ def compare(
         See :func:`leakscope.audit`. Defenses that change training need a model that can be trained again.
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
-    explanations
+    releases
         Feature explanations that are released with the outputs, such as ``["gradient"]``: they are attacked too.
     record_explanations
         Record explanations that are released, as a `RecordRelease`, or True for five records with their influences:
@@ -116,12 +115,11 @@ def compare(
     [('as it is', 1.0), ('label-only', 0.84)]
     """
     split = bool(random_split) or is_random_split(train, holdout)
-    settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget
-    ).checked()
+    asked = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget)
+    work = read_work(asked, workers, cluster, cache, progress)
+    settings, clock = work.settings, work.clock
     check_number("utility_loss", utility_loss, 0, 1)
     check_references(settings)
-    check_work(workers, cluster, cache)
     target = read_target(
         model, train, holdout, groups=groups, ids=ids, fit=fit, task=task, classes=classes, outputs=outputs
     )
@@ -130,16 +128,14 @@ def compare(
     of_records = [version for version in planned if version.made.records is not None]
     planned = [version for version in planned if version.made.records is None]
     release = read_release(record_explanations, target, of_records)
-    explained = _read_explanations(explanations, planned)
-    clock = Clock()
+    explained = _read_explanations(releases, planned)
     with clock("record explanations"):
         by_records = None if release is None else compare_records(
-            target, of_records, release, utility_loss=utility_loss, margin=margin, confidence=confidence, seed=seed, progress=progress
+            target, of_records, release, settings, utility_loss, progress
         )  # fmt: skip
     case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
-    again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
     planned_references = case.design.numbers.references
-    measured = measure_all(case, planned, explained, again, clock, progress, settings.budget)
+    measured = measure_all(case, planned, explained, work)
     seen, failed, case = measured.seen, measured.failed, measured.case
     if measured.stopped == "interrupt":
         used = case.design.numbers.references
@@ -147,8 +143,8 @@ def compare(
     with clock("compare"):
         found, limits = combine(case, seen, alone, utility_loss, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
-    asked = [(case.target.nonmembers, held_out)]
-    obstacles += consistency.obstacles + answers_by_batch(case.target.model, asked, consistency, settings.seed)
+    answered = [(case.target.nonmembers, held_out)]
+    obstacles += consistency.obstacles + answers_by_batch(case.target.model, answered, consistency, settings.seed)
     warnings += [*consistency.warnings, *obstacles]
     basis = Basis(settings.margin, random_split=settings.random_split, obstacles=tuple(obstacles))
     leaks, verdict, doubt = does_it_leak(case, seen[0].outcome, basis)
@@ -192,8 +188,8 @@ def _recorded(
         "members": len(target.members),
         "held out": len(target.nonmembers),
         "judged": case.sample.judged,
-        "explanations": list(explained),
-        "price": utility_loss,
+        "releases": list(explained),
+        "utility_loss": utility_loss,
         "metric": metric,
         "references": case.design.numbers.references,
         "budget": settings.budget,
@@ -207,15 +203,15 @@ def _recorded(
     }
 
 
-def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
-    names = tuple(release.name for release in read_releases(explanations)) if len(explanations) else ()
+def _read_explanations(releases: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
+    names = tuple(release.name for release in read_releases(releases)) if len(releases) else ()
     if plain := [name for name in names if name in RELEASES]:
         raise InputError(
             f"{plain[0]} is not an explanation: the outputs are always attacked, name explanations such as gradient"
         )
     if not names and any(version.made.explanation is not None for version in planned):
         raise InputError(
-            "a defense of explanations needs a released explanation: name it with explanations=['gradient'] (--releases)"
+            "a defense of explanations needs a released explanation: name it with releases=['gradient'] (--releases)"
         )
     return names
 

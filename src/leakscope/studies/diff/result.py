@@ -65,6 +65,7 @@ class Diff(Result):
     """
 
     kind: ClassVar[str] = "diff"
+    schema_version: ClassVar[int] = 2
     codes = {"risk_increased": "yes", "increase_not_attributable": None}  # noqa: RUF012
     table = "claims"
 

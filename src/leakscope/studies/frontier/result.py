@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.lazy import former_name
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.releases.feature_explanations.faithfulness import Faithfulness
 
@@ -30,7 +31,7 @@ class ExplanationRisk:
         Whether no other explanation is at least as good on both axes and better on one, by the values alone. An extra advantage below 0 counts as 0, since
         an attacker can ignore the explanation.
     dominated_by
-        An explanation that is significantly better on one axis, and worse by at most the margin on the other (`evaluation.dominance`); None if there is none.
+        An explanation that is significantly better on one axis, and worse by at most the tolerance on the other (`evaluation.dominance`); None if there is none.
     """
 
     name: str
@@ -60,16 +61,16 @@ class Frontier(Result):
     Claims, for each explanation:
 
     - ``explanation_adds``: the extra advantage is significant, and the gain also exceeds that on the never-trained control; ``no`` if an extra advantage
-      above the margin is excluded.
+      above the tolerance is excluded.
     - ``dominated``: another explanation dominates it significantly.
 
-    And at most one ``recommended``: the most faithful explanation whose extra advantage is at most the margin, if another one adds significantly more.
+    And at most one ``recommended``: the most faithful explanation whose extra advantage is at most the tolerance, if another one adds significantly more.
 
     Parameters
     ----------
     explanations
         Every explanation that could be measured; those that the model does not support are in ``not_run``.
-    beside
+    prediction
         The prediction that is released in any case.
     random_order
         ``faithfulness.order`` of random values: 0 up to chance.
@@ -80,15 +81,17 @@ class Frontier(Result):
     """
 
     kind: ClassVar[str] = "frontier"
+    schema_version: ClassVar[int] = 2
     codes = {"explanation_adds": "yes", "dominated": None, "recommended": None}  # noqa: RUF012
     table = "explanations"
 
     explanations: tuple[ExplanationRisk, ...]
-    beside: str
+    prediction: str
     random_order: Estimate
     features: int
     scored: int
     judged: int
+    beside = former_name("beside", "prediction")
 
     @property
     def best(self) -> tuple[ExplanationRisk, ...]:
@@ -97,25 +100,25 @@ class Frontier(Result):
         return tuple(sorted(kept, key=lambda one: -one.faithfulness.order.value))
 
 
-def frontier_claims(explanations: Sequence[ExplanationRisk], beside: str, margin: float) -> Iterator[Claim]:
+def frontier_claims(explanations: Sequence[ExplanationRisk], prediction: str, tolerance: float) -> Iterator[Claim]:
     """Decide which explanations add to the risk of the prediction, which are dominated, and which one to release."""
     for one in explanations:
-        adds: Outcome = "yes" if one.adds else "no" if one.advantage.high <= margin else "inconclusive"
+        adds: Outcome = "yes" if one.adds else "no" if one.advantage.high <= tolerance else "inconclusive"
         figures = {"extra": one.advantage, "extra_auc": one.auc}
-        yield Claim("explanation_adds", {"explanation": one.name, "beside": beside}, adds, figures)
+        yield Claim("explanation_adds", {"explanation": one.name, "prediction": prediction}, adds, figures)
         dominated: Outcome = "inconclusive" if one.dominated_by is None else "yes"
         yield Claim("dominated", {"explanation": one.name}, dominated, {"faithfulness": one.faithfulness.order})
-    if (found := _recommended(explanations, margin)) is not None:
+    if (found := _recommended(explanations, tolerance)) is not None:
         best, instead = found
         subject = {"explanation": best.name, "instead_of": instead.name}
         yield Claim("recommended", dict(subject), "yes", {"faithfulness": best.faithfulness.order})
 
 
 def _recommended(
-    explanations: Sequence[ExplanationRisk], margin: float
+    explanations: Sequence[ExplanationRisk], tolerance: float
 ) -> tuple[ExplanationRisk, ExplanationRisk] | None:
-    """The most faithful explanation within the margin, and the one that adds most of those that add significantly more."""
-    within = [one for one in explanations if one.advantage.high <= margin]
+    """The most faithful explanation within the tolerance, and the one that adds most of those that add significantly more."""
+    within = [one for one in explanations if one.advantage.high <= tolerance]
     best = max(within, key=lambda one: one.faithfulness.order.value, default=None)
     if best is None or best.faithfulness.order.low <= 0:
         return None

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leakscope.core import intervals
-from leakscope.core.checks import check_seed
+from leakscope.core.checks import check_number, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun, plain_settings
@@ -20,7 +21,7 @@ from leakscope.evaluation.dominance import difference, exact, find_dominating
 from leakscope.evaluation.results import Audit
 from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
-from leakscope.models.model import Model
+from leakscope.models.model import Model, Outputs, Task
 from leakscope.models.provenance import model_fingerprint
 from leakscope.releases.feature_explanations import FeatureExplanation, explain_model, parse
 from leakscope.releases.feature_explanations.faithfulness import Bench, RecordScores
@@ -36,25 +37,28 @@ NOISES = (0.1, 1.0)
 TOPS = (5, 20)
 
 
-@formerly("explanations")
+@formerly("releases", explanations="releases", beside="prediction", margin="tolerance")
 def frontier(
     model: Any,
     train: tuple[Any, Any] | None = None,
     holdout: tuple[Any, Any] | None = None,
     *,
-    explanations: Sequence[FeatureExplanation | str] | None = None,
+    releases: Sequence[FeatureExplanation | str] | None = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
-    task: Any = None,
-    classes: Any = None,
-    outputs: Any = None,
-    beside: str | None = None,
+    task: Task | None = None,
+    classes: ArrayLike | None = None,
+    outputs: Outputs | None = None,
+    prediction: str | None = None,
     baseline: float = 0.0,
     records: int = 300,
     references: int | None = None,
+    budget: float | None = None,
+    random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
+    repeats: int | None = None,
     confidence: float = 0.95,
-    margin: float = MARGIN,
+    tolerance: float = MARGIN,
     seed: int = 0,
     workers: int | None = None,
     cluster: str | None = None,
@@ -65,20 +69,20 @@ def frontier(
 
     Parameters
     ----------
-    model, train, holdout, fit, task, classes, outputs, references, retrain, drop_overlap, workers, cluster, cache
+    model, train, holdout, fit, task, classes, outputs, references, budget, random_split, retrain, drop_overlap, repeats, workers, cluster, cache
         See :func:`leakscope.audit`; one audit is run for all explanations.
-    explanations
+    releases
         Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all methods, and the gradient
         smoothed, cut, rounded, with noise, and normalised (`usual_settings`). Those that the model does not support are listed with the reason.
-    beside
+    prediction
         What is released in any case, ``"labels"`` or ``"probabilities"``; by default the most informative prediction of the model. The risk of an
         explanation is what it adds to it.
     baseline
         The value of a feature that is removed, and the start of integrated gradients and DeepLIFT of the usual settings.
     records
         The number of held-out records that faithfulness is measured on.
-    margin
-        Tolerance: how much worse an explanation may be on one axis and still dominate another, and the largest extra advantage of a recommended one.
+    tolerance
+        How much worse an explanation may be on one axis and still dominate another, and the largest extra advantage of a recommended one.
     seed
         The same seed gives the same numbers to the last bit.
 
@@ -90,39 +94,40 @@ def frontier(
     >>> y = (X[:, 0] + X[:, 1] / 2 + rng.normal(size=400) > 0).astype(int)
     >>> model = LogisticRegression().fit(X[:200], y[:200])
     >>> names = ["gradient", "gradient:noise=1.0"]
-    >>> found = frontier(model, (X[:200], y[:200]), (X[200:], y[200:]), explanations=names, retrain=False)
+    >>> found = frontier(model, (X[:200], y[:200]), (X[200:], y[200:]), releases=names, retrain=False)
     >>> [one.name for one in found.explanations if one.faithfulness.order.low > 0.2]
     ['gradient']
     """
     seed = check_seed(seed)
-    AuditSettings(confidence=confidence, margin=margin, references=references).checked()
-    chosen = None if explanations is None else _read(explanations)
+    AuditSettings(confidence=confidence, references=references).checked()
+    check_number("tolerance", tolerance, 0, 0.5, open_ends=True)
+    chosen = None if releases is None else _read(releases)
     target = read_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
-    beside = _prediction(target.model, beside)
+    prediction = _prediction(target.model, prediction)
     bench = Bench(target.model, target.nonmembers.X, baseline=baseline, records=records, seed=seed)
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
-        target, releases=[beside, *scores], random_split=is_random_split(train, holdout),
-        references=references, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
-        cache=cache, progress=progress,
+        target, releases=[prediction, *scores], random_split=random_split or is_random_split(train, holdout), references=references,
+        budget=budget, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+        cluster=cluster, cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)
     settings = {
-        "model": found.target.model, "explanations": list(scores), "beside": beside, "baseline": bench.baseline,
+        "model": found.target.model, "releases": list(scores), "prediction": prediction, "baseline": bench.baseline,
         "output": bench.shown if target.model.task == "classification" else "value", "records": records,
-        "references": found.settings["references"], "retrain": retrain,
-        "drop_overlap": drop_overlap, "margin": margin, "confidence": confidence, "seed": seed,
+        "references": found.settings["references"], "budget": budget, "random split": found.settings["random split"], "retrain": retrain,
+        "drop_overlap": drop_overlap, "repeats": found.settings["repeats"], "tolerance": tolerance, "confidence": confidence, "seed": seed,
     }  # fmt: skip
-    weighed = _weigh(scores, found, margin, confidence)
+    weighed = _weigh(scores, found, tolerance, confidence)
     return Frontier(
-        claims=tuple(frontier_claims(weighed, beside, margin)),
+        claims=tuple(frontier_claims(weighed, prediction, tolerance)),
         warnings=found.warnings,
         not_run=tuple(not_run),
         settings=plain_settings(settings),
         fingerprints=found.fingerprints | model_fingerprint(given_model(model)),
         seconds=found.seconds,
         explanations=weighed,
-        beside=beside,
+        prediction=prediction,
         random_order=bench.score(random, bench.shown).summary(confidence).order,
         features=int(bench.flat.shape[1]),
         scored=len(bench.flat),
@@ -131,11 +136,11 @@ def frontier(
     )
 
 
-def _read(explanations: Any) -> list[FeatureExplanation]:
+def _read(releases: Any) -> list[FeatureExplanation]:
     """Explanations from themselves or their names, each once."""
-    given = [explanations] if isinstance(explanations, str | FeatureExplanation) else list(explanations)
+    given = [releases] if isinstance(releases, str | FeatureExplanation) else list(releases)
     if not given or not all(isinstance(one, str | FeatureExplanation) for one in given):
-        raise InputError("explanations must be explanations or their names, such as ['gradient', 'gradient:top=5']")
+        raise InputError("releases must be explanations or their names, such as ['gradient', 'gradient:top=5']")
     read = [parse(one.strip()) if isinstance(one, str) else one for one in given]
     return list({how.name: how for how in read}.values())
 
@@ -146,7 +151,7 @@ def _prediction(model: Model, wanted: str | None) -> str:
         ["predictions"] if model.task == "regression" else ["probabilities", "labels"][not model.gives_probabilities :]
     )
     if wanted not in (None, *gives):
-        raise InputError(f"beside must be {' or '.join(gives)} for this model, not {wanted!r}")
+        raise InputError(f"prediction must be {' or '.join(gives)} for this model, not {wanted!r}")
     return wanted or gives[0]
 
 
@@ -168,7 +173,7 @@ def _score(
 
 
 def _weigh(
-    scores: dict[str, RecordScores], found: Audit, margin: float, confidence: float
+    scores: dict[str, RecordScores], found: Audit, tolerance: float, confidence: float
 ) -> tuple[ExplanationRisk, ...]:
     """Faithfulness and extra risk of each explanation, and which others dominate it.
 
@@ -189,7 +194,7 @@ def _weigh(
         more = kept[ours].order.value - kept[theirs].order.value
         return [exact(risks[theirs].value - risks[ours].value), exact(more)]
 
-    dominating = find_dominating(len(names), gains, [margin, margin])
+    dominating = find_dominating(len(names), gains, [tolerance, tolerance])
     better = find_dominating(len(names), by_value)
     return tuple(
         ExplanationRisk(

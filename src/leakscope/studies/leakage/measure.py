@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -16,7 +17,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.membership_experiment import MOST_NOISE
 from leakscope.learners import as_learner
-from leakscope.studies.inputs import formerly
+from leakscope.studies.inputs import formerly, read_universe
 from leakscope.studies.leakage.claims import conclude
 from leakscope.studies.leakage.draws import ENDLESS, Jackknife, MeasuredDraws, check_draws, measure
 from leakscope.studies.leakage.figures import Checks, Summary, positive, student
@@ -35,12 +36,40 @@ FIXED = 1e-12
 ROUNDING = 1e-11
 
 
+@dataclass(frozen=True)
+class LeakageSettings:
+    """How leakage is measured at every size, regularisation and noise; see `membership_leakage`."""
+
+    records: int | ArrayLike
+    draws: int
+    space: Space
+    seed: int
+    shared: bool
+    confidence: float
+    work: dict[str, Any]
+    prior: float | None = None
+
+    def check(self, universe: int, size: int, noise: float) -> None:
+        """Check them for a number of records in all, a size and a noise."""
+        check_count("size", size, 2)
+        check_count("draws", self.draws, 10)
+        check_seed(self.seed)
+        if size >= universe - 1:
+            raise InputError(
+                f"size must be at most {universe - 2} of {universe} records, not {size}: otherwise there is only one training set without a given record"
+            )
+        if self.space not in get_args(Space):
+            raise InputError(f"space must be {' or '.join(map(repr, get_args(Space)))}, not {self.space!r}")
+        check_number("noise", noise, 0, MOST_NOISE)
+        check_confidence(self.confidence)
+
+
 @formerly("records", "draws", "noise", "space", "seed")
 def membership_leakage(
     learner: Any,
-    X: Any,
-    y: Any,
-    size: int = 30,
+    X: Any = None,
+    y: Any = None,
+    size: int | None = None,
     *,
     records: int | ArrayLike = 200,
     draws: int = 2000,
@@ -60,11 +89,12 @@ def membership_leakage(
     Parameters
     ----------
     learner
-        One of `leakscope.learners`, its name (``"ridge"``, ``"logistic"``, ``"mlp"``), or a scikit-learn estimator.
+        One of `leakscope.learners`, its name (``"ridge"``, ``"logistic"``, ``"mlp"``), or a scikit-learn estimator. Or a Target, as of any other
+        study: its model is trained on members and non-members.
     X, y
-        The universe: all records that a training set may be drawn from.
+        The universe: all records that a training set may be drawn from; or training set and holdout of a model, each as a pair.
     size
-        Number n of training records, below the number N of all.
+        Number n of training records, below the number N of all; by default 30, or the number of a target's members.
     records
         The number of records to measure, chosen at random, or their positions.
     draws
@@ -102,54 +132,41 @@ def membership_leakage(
     >>> leakage.rho_kl.low < 0.1 < leakage.rho_kl.high
     True
     """
-    point, table, settings = measure_point(
-        learner, X, y, size, records, draws, noise, space, seed, prior=prior, shared=shared, confidence=confidence,
-        workers=workers, cluster=cluster, cache=cache, progress=progress,
-    )  # fmt: skip
+    learner, X, y, members = read_universe(learner, X, y)
+    work = {"workers": workers, "cluster": cluster, "cache": cache, "progress": progress}
+    how = LeakageSettings(records, draws, space, seed, shared, confidence, work, prior)
+    point, table, settings = measure_point(learner, X, y, (members or 30) if size is None else size, noise, how)
     return conclude([point], table, settings | {"size": point.size, "l2": point.l2, "noise": point.noise})
 
 
 def measure_point(
-    learner: Any,
-    X: Any,
-    y: Any,
-    size: int,
-    records: int | ArrayLike,
-    draws: int,
-    noise: float,
-    space: Space,
-    seed: int,
-    *,
-    prior: float | None = None,
-    shared: bool,
-    confidence: float,
-    **work: Any,
+    learner: Any, X: Any, y: Any, size: int, noise: float, how: LeakageSettings
 ) -> tuple[LeakagePoint, pd.DataFrame, dict[str, Any]]:
     """Give the figures of one setting, the table of its records, and the settings that a sweep does not vary; see `membership_leakage`."""
-    ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
+    ids, space = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None, how.space
     made, X, y = as_learner(learner).prepare(X, y)
-    _check(len(y), size, draws, noise, space, confidence, seed)
+    how.check(len(y), size, noise)
     made.check(X, y, size)
-    chosen = _chosen(records, len(y), seed)
+    chosen = _chosen(how.records, len(y), how.seed)
     if space == "parameters" and not getattr(made, "identified", True):
         raise InputError(
             f"the parameters of a {made.name} are not Gaussian, because hidden neurons can be exchanged, and their leakage would be "
             'underestimated: set space="function"'
         )
-    training = SwapTraining(made, X, y, size, draws, shared, space, seed, **work)
+    training = SwapTraining(made, X, y, size, how.draws, how.shared, space, how.seed, **how.work)
     if space == "parameters":
-        check_draws(draws, training.parameters(), noise > 0)
-    share = size / len(y) if prior is None else check_share("prior", prior)
+        check_draws(how.draws, training.parameters(), noise > 0)
+    share = size / len(y) if how.prior is None else check_share("prior", how.prior)
     parts, coordinates, checks = _measure_all(training, chosen, share, noise)
-    summary = Summary(parts, share, len(y), confidence)
+    summary = Summary(parts, share, len(y), how.confidence)
     l2 = float(made.l2) if hasattr(made, "l2") else None
     setting = {"size": int(size), "l2": l2, "noise": float(noise), "dimensions": coordinates.kept}
     point = summary.point(setting, space, checks)
     table = summary.records(chosen, ids)
     table = table.assign(size=point.size, l2=math.nan if l2 is None else l2, noise=point.noise)
     settings = {
-        "learner": made.name, "universe": len(y), "space": space, "records": len(chosen), "draws": draws, "shared": shared,
-        "seed": seed, "confidence": confidence,
+        "learner": made.name, "universe": len(y), "space": space, "records": len(chosen), "draws": how.draws, "shared": how.shared,
+        "seed": how.seed, "confidence": how.confidence,
     }  # fmt: skip
     return point, table, settings
 
@@ -222,20 +239,6 @@ def _control(training: SwapTraining, records: Indices, coordinates: _Coordinates
 
 
 # --- checking what was asked for --------------------------------------------------------------------------------------
-
-
-def _check(universe: int, size: int, draws: int, noise: float, space: str, confidence: float, seed: int) -> None:
-    check_count("size", size, 2)
-    check_count("draws", draws, 10)
-    check_seed(seed)
-    if size >= universe - 1:
-        raise InputError(
-            f"size must be at most {universe - 2} of {universe} records, not {size}: otherwise there is only one training set without a given record"
-        )
-    if space not in get_args(Space):
-        raise InputError(f"space must be {' or '.join(map(repr, get_args(Space)))}, not {space!r}")
-    check_number("noise", noise, 0, MOST_NOISE)
-    check_confidence(confidence)
 
 
 def _chosen(records: int | ArrayLike, universe: int, seed: int) -> Indices:

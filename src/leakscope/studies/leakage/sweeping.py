@@ -14,10 +14,10 @@ from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
 from leakscope.learners import as_learner
-from leakscope.studies.inputs import formerly
+from leakscope.studies.inputs import formerly, read_universe
 from leakscope.studies.leakage.claims import conclude
 from leakscope.studies.leakage.figures import exceeds
-from leakscope.studies.leakage.measure import measure_point
+from leakscope.studies.leakage.measure import LeakageSettings, measure_point
 from leakscope.studies.leakage.result import Leakage, LeakagePoint, NotMeasured, check_goal
 from leakscope.studies.leakage.swaps import Space
 from leakscope.worlds.training import Progress
@@ -27,8 +27,8 @@ from leakscope.worlds.workers import check_work
 @formerly("l2", "noise", "records", "draws", "space", "seed")
 def sweep(
     learner: Any,
-    X: Any,
-    y: Any,
+    X: Any = None,
+    y: Any = None,
     sizes: Iterable[int] = (30, 100, 300, 1000),
     *,
     l2: Iterable[float] | None = None,
@@ -76,6 +76,7 @@ def sweep(
     >>> [point.size for point in found.points], [item.size for item in found.not_measured]
     ([50], [2])
     """
+    learner, X, y, _ = read_universe(learner, X, y)
     made = as_learner(learner)
     check_work(workers, cluster, cache)
     check_seed(seed)
@@ -90,15 +91,15 @@ def sweep(
     tables: list[pd.DataFrame] = []
     refused: list[NotMeasured] = []
     fixed: dict[str, Any] = {}
-    work: dict[str, Any] = {"seed": seed, "confidence": confidence, "workers": workers, "cluster": cluster}
-    work |= {"cache": cache, "progress": progress}
+    work = {"workers": workers, "cluster": cluster, "cache": cache, "progress": progress}
+    how = LeakageSettings(records, draws, space, seed, shared, confidence, work)
     for done, (size, weight, spread) in enumerate(settings, start=1):
         one = made if l2 is None else replace(made, l2=weight)  # type: ignore[type-var]
         try:
-            point, table, fixed = measure_point(one, X, y, size, records, draws, spread, space, shared=shared, **work)
+            point, table, fixed = measure_point(one, X, y, size, spread, how)
             # the experiment adds noise to parameters; in function space it is the outputs that are noisy
             trained = models if space == "parameters" or not spread else 0
-            points.append(_with_experiment(point, one, X, y, trained, work))
+            points.append(_with_experiment(point, one, X, y, trained, how))
             tables.append(table)
         except InputError as error:
             place = int(size), None if weight is None else float(weight), float(spread)
@@ -121,7 +122,7 @@ def _values(name: str, values: Any, learner: Any = None) -> list[Any]:
 
 
 def _with_experiment(
-    point: LeakagePoint, learner: Any, X: Any, y: Any, models: int, work: dict[str, Any]
+    point: LeakagePoint, learner: Any, X: Any, y: Any, models: int, how: LeakageSettings
 ) -> LeakagePoint:
     """Add the membership experiment at a setting, and a warning where it exceeds the bound or can't be run."""
     if not models:
@@ -130,7 +131,16 @@ def _with_experiment(
 
     try:
         found = membership_experiment(
-            learner, X, y, point.size, models, point.noise, attack="fixed threshold", **work
+            learner,
+            X,
+            y,
+            point.size,
+            models,
+            point.noise,
+            attack="fixed threshold",
+            seed=how.seed,
+            confidence=how.confidence,
+            **how.work,
         ).advantage
     except InputError as error:
         return replace(point, warnings=(*point.warnings, Caveat("no_threshold_attack", {"reason": str(error)})))

@@ -31,10 +31,10 @@ SHARE = 0.8  # of a table that is not much larger
 LARGEST = 30_000  # records: leave-one-out takes their square
 
 
-def check_effort(attacks: Any, budget: Any, repeats: Any, penalty: Any, seed: Any, confidence: Any) -> list[str]:
+def check_effort(attacks: Any, queries: Any, runs: Any, penalty: Any, seed: Any, confidence: Any) -> list[str]:
     """Check how much is to be run, and give the names of the attacks."""
-    check_count("budget", budget)
-    check_count("repeats", repeats)
+    check_count("queries", queries)
+    check_count("runs", runs)
     check_number("penalty", penalty, least=0, open_ends=True)
     check_seed(seed)
     check_confidence(confidence)

@@ -62,7 +62,7 @@ class ReconstructionCase:
     confidence: float
 
 
-@formerly(l2="penalty")
+@formerly(l2="penalty", budget="queries", repeats="runs")
 def reconstruct(
     X: Any,
     y: Any,
@@ -71,12 +71,12 @@ def reconstruct(
     release: RecordRelease | None = None,
     penalty: float = 1.0,
     attacks: Sequence[str] | None = None,
-    budget: int = 5000,
+    queries: int = 5000,
     groups: pd.DataFrame | None = None,
     ids: Any = None,
     defended: Sequence[RecordRelease] | Literal["usual"] = (),
     precision: Sequence[int] = (),
-    repeats: int = 3,
+    runs: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
     progress: Progress | None = None,
@@ -97,7 +97,7 @@ def reconstruct(
         weight of ‖w‖², which is added to the *mean* loss, so that λ is 2·n·``l2``.
     attacks
         Names from `leakscope.attacks.RECONSTRUCTIONS`, by default all.
-    budget
+    queries
         Number of queries that an attacker may make.
     groups
         Columns of groups to compare, with a row for each training record.
@@ -107,7 +107,7 @@ def reconstruct(
         Other releases to compare with, or ``usual`` for `usual_defenses`: what attacks recover through them, and their utility.
     precision
         Numbers of significant digits: what subspace reduction recovers when influences are rounded to each.
-    repeats
+    runs
         Runs of each attack; intervals are over these.
 
     Examples
@@ -115,11 +115,11 @@ def reconstruct(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((60, 4))
     >>> y = X[:, 0] + rng.normal(0, 0.3, 60) > 0.5
-    >>> found = reconstruct(X, y, attacks=["uniform", "subspace"], budget=100)
+    >>> found = reconstruct(X, y, attacks=["uniform", "subspace"], queries=100)
     >>> [(one.attack, one.wrong) for one in found.attacks]
     [('static queries (uniform)', 0), ('subspace reduction', 0)]
     """
-    names = check_effort(attacks, budget, repeats, penalty, seed, confidence)
+    names = check_effort(attacks, queries, runs, penalty, seed, confidence)
     release = RecordRelease() if release is None else release
     features, labels, _ = read_records(X, y, "an audit of explanations")
     check_releases(release, defended, precision, features)
@@ -131,13 +131,13 @@ def reconstruct(
     prior = prior_of(features, None if outside is None else outside[0])
     ready, refused = _choose(names, release, prior)
     models = leave_one_out(features, labels, penalty, progress=progress)
-    case = ReconstructionCase(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
+    case = ReconstructionCase(models, features, labels, prior, int(queries), int(runs), seed, confidence)
     others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
     rounded = {digits: replace(release, digits=digits) for digits in sorted(set(precision))}
     count = Steps("attacking", len(ready) + len(names) * len(others) + len(rounded), progress)
-    runs = {}
+    attacked = {}
     for name in ready:
-        runs[name] = run_attack(case, release, name)
+        attacked[name] = run_attack(case, release, name)
         count()
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
     shown = _explained(case, release, max(ks))
@@ -148,7 +148,7 @@ def reconstruct(
         self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
         groups=tuple(by_group(own[int(release.k)], levels, confidence)),
         membership=membership,
-        attacks=tuple(_summarise(case, name, found, levels) for name, found in runs.items()),
+        attacks=tuple(_summarise(case, name, found, levels) for name, found in attacked.items()),
         not_run=(*refused, *([] if membership else [NotRun(release.words, "membership attacks", FEW)])),
         graph=_graph(shown[:, : release.k]),
         defended=tuple(_defend(case, other, names, count) for other in others),
@@ -157,7 +157,7 @@ def reconstruct(
         },
         accuracy=None if outside is None else _accuracy(case, *outside),
         settings=plain_settings(_settings(case, release, names, penalty)),
-        records=_per_record(own, runs, names_of),
+        records=_per_record(own, attacked, names_of),
         **stamp(),
     )  # fmt: skip
     return replace(found, claims=tuple(claims(found, together)), warnings=tuple(caveats(found, left_out)))
