@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from leakscope.evaluation.results import AuditedModel, ControlModels, Overlap, P
 from leakscope.evaluation.risk import Judged
 from leakscope.evaluation.verdict import MUCH_OVERLAP
 from leakscope.models.target import Target
+
+if TYPE_CHECKING:
+    from leakscope.evaluation.prepare import Prepared
 
 #: Smallest holdout without a warning.
 SMALL_HOLDOUT = 100
@@ -102,24 +105,16 @@ def count_copies(hashes: Hashes) -> int:
     return len(hashes) - len(np.unique(hashes))
 
 
-def warn_about(
-    target: Target,
-    sample: Sample,
-    overlap: Overlap,
-    copies: int,
-    audited: AuditedModel,
-    pooled: list[Caveat],
-    *,
-    random_split: bool = False,
-) -> list[Caveat]:
+def warn_about(prepared: Prepared, audited: AuditedModel, *, random_split: bool = False) -> list[Caveat]:
     """Collect the limitations of this audit."""
+    target, judged, overlap = prepared.target, prepared.case.sample.judged, prepared.overlap
     found = [*target.warnings]
     if overlap.count:
         found.append(Caveat("copies_in_holdout", {"records": overlap.count, "removed": overlap.removed}))
     found.extend(near_overlap(overlap))
-    if copies:
+    if copies := count_copies(prepared.hashes[0]):
         found.append(Caveat("copies_in_training", {"records": copies}))
-    found.extend(few_judged(sample.judged))
+    found.extend(few_judged(judged))
     if random_split:
         found.append(Caveat("stated_random_split"))
     elif audited.control_models is None:
@@ -127,7 +122,7 @@ def warn_about(
     else:
         found.extend(_unlike(audited))
     found.extend(_below_guessing(audited))
-    found.extend(pooled)
+    found.extend(prepared.said)
     return found
 
 

@@ -93,12 +93,12 @@ def _surprise(
             known = rng.choice(known, MOST_KNOWN // 2, replace=False)
         if len(np.unique(labels[known])) < 2:
             continue
-        model = LogisticRegression(max_iter=30) if classes else Ridge()
-        centre, spread = features[known].mean(axis=0), features[known].std(axis=0)
+        model, learned = LogisticRegression(max_iter=30) if classes else Ridge(), features[known]
+        centre, spread = learned.mean(axis=0), learned.std(axis=0)
         spread[spread == 0] = 1.0
         with warnings.catch_warnings():  # convergence is not needed
             warnings.simplefilter("ignore")
-            model.fit((features[known] - centre) / spread, labels[known])
+            model.fit((learned - centre) / spread, labels[known])
         # Scale the weights instead of a copy of all records.
         model.coef_ = model.coef_ / spread
         model.intercept_ = model.intercept_ - model.coef_ @ centre

@@ -206,21 +206,54 @@ class _Keep:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What the models of a learner are asked, and what is kept of their answers.
+
+    Parameters
+    ----------
+    releases
+        Releases that need the model itself. All others follow from its answers.
+    shows
+        For each version, the post-processing of the answers.
+    compared
+        Explanations that reference models are queried for too.
+    measure
+        Scores answers by the true labels, for `Fits.unseen`.
+    extra
+        Function from the whole model and all records to further named arrays.
+    """
+
+    releases: tuple[str, ...]
+    shows: Sequence[Show]
+    compared: tuple[str, ...] = ()
+    measure: Callable[[Floats, Labels], float] | None = None
+    extra: Extra | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """How models are trained: by which function, with which seed, and when it ends.
+
+    Parameters
+    ----------
+    stoppable, budget
+        Whether Ctrl-C ends the training after the first round, and the number of seconds after which it ends (`rounds`).
+    """
+
+    retrain: Retrain
+    seed: int
+    stoppable: bool = False
+    budget: float | None = None
+
+
 def train(
     target: Target,
     learner: TrainingRecipe | None,
     design: Design,
     shown: tuple[Shown, Shown] | None,
-    *,
-    releases: tuple[str, ...],
-    shows: Sequence[Show],
-    seed: int,
-    retrain: Retrain,
-    measure: Callable[[Floats, Labels], float] | None = None,
-    extra: Extra | None = None,
-    stoppable: bool = False,
-    budget: float | None = None,
-    compared: tuple[str, ...] = (),
+    questions: Questions,
+    training: Training,
 ) -> Trained:
     """Train all models of a learner and return their released values.
 
@@ -230,34 +263,23 @@ def train(
         None for models of another kind (`other_kind`), if the target can't be retrained.
     shown
         Released values of members and non-members under the whole model, if it exists; otherwise it is trained too.
-    releases
-        Releases that need the model itself. All others follow from its answers.
-    shows
-        For each version, the post-processing of the answers.
-    measure
-        Scores answers by the true labels, for `Fits.unseen`.
-    extra
-        Function from the whole model and all records to further named arrays.
-    stoppable, budget
-        Whether Ctrl-C ends the training after the first round, and the number of seconds after which it ends (`rounds`).
-    compared
-        Explanations that reference models are queried for too.
     """
     task = target.model.task
     models = tuple(range(len(design)))[0 if shown is None else 1 :]
-    found, stopped, more = [], None, {}
+    found, stopped, more, extra = [], None, {}, questions.extra
     if extra is not None and shown is not None:
         more = dict(extra(target.model, join_records(target.members, target.nonmembers)))
     if models:
-        trains, everyone = own_or_other_kind(target, learner, seed)
-        keep = _Keep(design, models, everyone.y, task, tuple(shows), measure)
+        trains, everyone = own_or_other_kind(target, learner, training.seed)
+        keep = _Keep(design, models, everyone.y, task, tuple(questions.shows), questions.measure)
         references = design.numbers.references
-        rounds = Rounds(keep, len(models) - references, references, budget)
-        observation = _Observation(everyone, design, models, releases, answers_of(task), extra, compared)
+        rounds = Rounds(keep, len(models) - references, references, training.budget)
+        asked = questions.releases, answers_of(task), extra, questions.compared
+        observation = _Observation(everyone, design, models, *asked)
         try:
-            _retrain(trains, observation, rounds, seed, retrain)
+            _retrain(trains, observation, rounds, training)
         except (KeyboardInterrupt, TimeOverError) as error:
-            if not stoppable:
+            if not training.stoppable:
                 raise
             rounds.end(error)
         found, stopped, design = rounds.kept, rounds.stopped, design.first_pairs(rounds.pairs)
@@ -266,14 +288,16 @@ def train(
         more = {name.removeprefix(EXTRA): whole.pop(name) for name in list(whole) if name.startswith(EXTRA)}
         shown = _sides(whole, design.members)
     by_model = dict(zip(range(1, len(design)), found, strict=True))
-    return Trained(*shown, _control(design, by_model), _fits(design, by_model, len(shows)), more, design, stopped)
+    return Trained(
+        *shown, _control(design, by_model), _fits(design, by_model, len(questions.shows)), more, design, stopped
+    )
 
 
-def _retrain(learner: TrainingRecipe, observation: _Observation, rounds: Rounds, seed: int, retrain: Retrain) -> None:
+def _retrain(learner: TrainingRecipe, observation: _Observation, rounds: Rounds, training: Training) -> None:
     everyone, design, models = observation.everyone, observation.design, observation.models
     sets = TrainingSets(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
     try:
-        retrain(learner, everyone.X, everyone.y, sets, observation, seed=seed, keep=rounds)
+        training.retrain(learner, everyone.X, everyone.y, sets, observation, seed=training.seed, keep=rounds)
     except TrainingError as error:
         advice = "" if 0 in models else ": correct this, or pass retrain=False (--no-retrain)"
         raise InputError(f"{learner.name} could not be retrained ({str(error).rstrip('.')}){advice}") from cause(error)

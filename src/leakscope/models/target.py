@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
@@ -249,9 +249,10 @@ class EstimatorFit:
         from sklearn.exceptions import ConvergenceWarning
 
         estimator = clone(self.estimator)
-        estimator.set_params(**dict.fromkeys(_memories(estimator)))
-        seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
-        estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
+        parameters = estimator.get_params()
+        seeds = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
+        drawn = {name: int(rng.integers(2**31)) for name in seeds}
+        estimator.set_params(**dict.fromkeys(_memories(estimator, parameters)), **drawn)
         try:
             with seeded_numpy(rng), warnings.catch_warnings():
                 # the user has seen this warning for the model itself
@@ -266,9 +267,8 @@ class EstimatorFit:
         return align(estimator_model(estimator), self.classes)
 
 
-def _memories(estimator: Any) -> list[str]:
+def _memories(estimator: Any, parameters: Mapping[str, Any]) -> list[str]:
     """Return the ``memory`` parameters, by which scikit-learn pickles records into a folder set in a model file."""
-    parameters = estimator.get_params()
     owners = {name: parameters.get(name.removesuffix("memory").removesuffix("__"), estimator) for name in parameters}
     named = [name for name in parameters if name.split("__")[-1] == "memory"]
     return [name for name in named if type(owners[name]).__module__.startswith("sklearn.")]

@@ -24,14 +24,7 @@ from leakscope.data.small_groups import NOT_SHOWN, SMALL_GROUPS, SMALLEST_GROUP,
 from leakscope.data.splitting import is_random_split
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.audit_claims import audit_claims
-from leakscope.evaluation.audited_target import (
-    count_copies,
-    describe,
-    label_levels,
-    much_near_overlap,
-    trained_share,
-    warn_about,
-)
+from leakscope.evaluation.audited_target import describe, label_levels, much_near_overlap, trained_share, warn_about
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.explanation_gain import extra_leakage
@@ -41,7 +34,7 @@ from leakscope.evaluation.references import compared_explanations, fit_of_member
 from leakscope.evaluation.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, JudgedAttack, most_exposed_group
 from leakscope.evaluation.settings import MARGIN, Settings, read_rates
-from leakscope.evaluation.training import Show, Trained, answers_in, answers_of, ask, train
+from leakscope.evaluation.training import Questions, Show, Trained, Training, answers_in, answers_of, ask, train
 from leakscope.models.model import Outputs, Task
 from leakscope.models.provenance import CODE, code_digest, model_fingerprint
 from leakscope.models.target import Target
@@ -198,10 +191,7 @@ def _run(target: Target, work: Work, selection: Selection, consistency: Consiste
         exposed=most_exposed_group(tried.careful, tried.trial, case.blind, case.groups),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
-    warnings = warn_about(
-        target, case.sample, prepared.overlap, count_copies(prepared.hashes[0]), audited, prepared.said,
-        random_split=settings.random_split,
-    )  # fmt: skip
+    warnings = warn_about(prepared, audited, random_split=settings.random_split)
     mixture = trained_share(tried.strongest.trial.target)
     about = _about_records(target, trained)
     found = tried.conclude(basis, target.members, case.sample, settings, exposures, about)
@@ -307,13 +297,10 @@ def _train(
         if by_batch:
             shown = ask(target, (answers, *special), progress, mixed=settings.seed)
     with clock("retrain"):
-        trained = train(
-            target, target.learner, prepared.design, shown,
-            releases=special, shows=(as_released(target),), seed=prepared.seed,
-            retrain=partial(work.retrain, progress=_announced(progress, prepared.design.numbers, settings.budget)),
-            stoppable=True, budget=settings.budget,
-            compared=compared_explanations(attacks),
-        )  # fmt: skip
+        questions = Questions(special, (as_released(target),), compared_explanations(attacks))
+        announced = partial(work.retrain, progress=_announced(progress, prepared.design.numbers, settings.budget))
+        training = Training(announced, prepared.seed, stoppable=True, budget=settings.budget)
+        trained = train(target, target.learner, prepared.design, shown, questions, training)
     return trained, consistency.obstacles + by_batch
 
 

@@ -23,7 +23,7 @@ from leakscope.core.result import NotRun
 from leakscope.data.records import Records, take_rows
 from leakscope.evaluation.references import compared_explanations, special_releases
 from leakscope.evaluation.rounds import Stop
-from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, train
+from leakscope.evaluation.training import Questions, Trained, Training, answers_in, answers_of, ask, train
 from leakscope.releases.release import Progress
 from leakscope.studies.compare.attacking import ComparisonCase, VersionOutcome, attack_version, explained_by
 from leakscope.studies.compare.plan import Planned
@@ -154,19 +154,14 @@ def _train(
     shown = None
     if own:
         shown = ask(target, (answers_of(target.model.task), *special)) if whole else ({}, {})
-    return train(
-        target,
-        learner,
-        case.design,
-        shown,
-        releases=special,
-        shows=[version.show(target) for version in sharing],
-        seed=case.training_seed,
-        retrain=again,
+    questions = Questions(
+        special,
+        [version.show(target) for version in sharing],
+        compared_explanations(attacks),
         measure=partial(_first_metric, target.model.task),
         extra=_VersionFaithfulness(tuple(names), case.design.members) if names and (whole or not own) else None,
-        compared=compared_explanations(attacks),
     )
+    return train(target, learner, case.design, shown, questions, Training(again, case.training_seed))
 
 
 def _measure(case: ComparisonCase, version: Planned, models: Trained, place: int, explained: Sequence[str]) -> Seen:
