@@ -197,6 +197,7 @@ BAD = {
     "a margin of 0.9": ({}, ["--margin", "0.9"], "margin"),
     "a confidence of 2": ({}, ["--confidence", "2"], "confidence"),
     "a place that can't be written to": ({}, ["--out", "/proc/audit"], "/proc"),
+    "an attack that is not there": ({}, ["--attacks", "default,boundry"], "boundary"),
     "a cluster that is not there": ({}, ["--cluster", "tcp://127.0.0.1:1"], "tcp://127.0.0.1:1"),
     "columns that differ": ({"holdout": ("lacking.csv", lambda t: t.drop(columns="hours"))}, [], "hours"),
     "missing values": ({"train": ("missing.csv", lambda t: t.assign(age=t["age"].mask(t.index == 250)))}, [], "age"),

@@ -202,8 +202,8 @@ def matrix(made):
 
 def test_the_matrix_has_every_attack(matrix):
     membership = matrix["parts/matrix-membership.txt"]
-    for attack in (factory() for factory in REGISTRY.values()):
-        assert re.search(rf"`{re.escape(attack.name)} <[\w.]+>` \| `{attack.release}`", membership), attack.name
+    for name, attack in ((name, factory()) for name, factory in REGISTRY.items()):
+        assert re.search(rf"`{re.escape(attack.name)} <[\w.]+>` \| `{name}` \| `{attack.release}`", membership), name
     for name, attack in RECONSTRUCTIONS.items():
         assert f"`{attack.name} <" in matrix["parts/matrix-reconstruction.txt"], name
     for name, attack in ATTRIBUTE_ATTACKS.items():

@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import leakscope as ls
 from leakscope import selfcheck, toys
-from leakscope.attacks import bounded_loss, learned, loss_threshold, rmia
+from leakscope.attacks import bounded_loss, learned, lira, loss_threshold, rmia
 from leakscope.attacks.protocol import Scores
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
@@ -94,6 +94,32 @@ def test_the_constant_model_exposes_nobody():
     assert (result.records["score"] == 0).all()
     assert (result.records["rank"] == 1).all()
     assert result.strongest.auc.value == 0.5
+
+
+def test_attacks_are_named_and_default_adds_the_default_ones():
+    def ran(**options):
+        return [(risk.attack, risk.release) for risk in audit_toy(toys.lookup(120), references=2, **options).risks]
+
+    usual = ran()
+    assert ran(attacks=["default"]) == usual
+    assert set(ran(attacks=["default", "lira-offline", rmia()])) == {*usual, (lira(online=False).name, "log_loss")}
+    assert ran(attacks="lira offline") == [(lira(online=False).name, "log_loss")]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"attacks": ["boundry"]}, "boundary"),
+        ({"attacks": ["default", ""]}, "default"),
+        ({"attacks": [3]}, "attacks"),
+        ({"attacks": []}, "attacks"),
+        ({"attacks": ["default", "rmia"], "references": 0}, "references=4"),
+        ({"attacks": ["default"], "releases": ["labels"]}, "releases"),
+    ],
+)
+def test_attacks_that_can_not_be_named_are_refused(options, says):
+    with pytest.raises(ls.InputError, match=says):
+        audit_toy(toys.lookup(120), **options)
 
 
 @pytest.mark.parametrize("copies", ["none", "within the training set", "in both sets"])
@@ -369,7 +395,7 @@ def test_a_control_trained_unlike_the_model_is_pointed_out():
         ({"margin": 0.6}, "margin"),
         ({"fprs": [0.0]}, "fprs"),
         ({"attacks": []}, "attack"),
-        ({"attacks": ["loss threshold"]}, "attacks"),
+        ({"attacks": ["loss threshold"]}, "loss tree"),
         ({"cache": 5}, "cache"),
         ({"fprs": "x"}, "fprs"),
         ({"cluster": "here"}, "tcp://host:port"),

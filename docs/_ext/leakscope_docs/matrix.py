@@ -59,10 +59,10 @@ WHERE = {
 }
 
 
-def membership_attacks() -> list[tuple[Attack, Callable[..., Attack], str]]:
-    """Every attack on membership, the function that makes it, and where it runs without being asked for."""
+def membership_attacks() -> list[tuple[str, Attack, Callable[..., Attack]]]:
+    """Return the short name of every attack on membership, the attack, and the function that makes it."""
     made = {name: CHEAP.get(name, factory) for name, factory in REGISTRY.items()}
-    return [(make(), make.func if isinstance(make, partial) else make, _where(name)) for name, make in made.items()]
+    return [(name, make(), make.func if isinstance(make, partial) else make) for name, make in made.items()]
 
 
 def _where(name: str) -> str:
@@ -70,7 +70,7 @@ def _where(name: str) -> str:
     usual = [f"audit, {task}" for task, names in attacks.DEFAULTS.items() if name in names]
     if usual or name in WHERE:
         return usual[0] if usual else WHERE[name]
-    return "by name, from Python"
+    return "by name"
 
 
 # --- counting -----------------------------------------------------------------------------------------------------------
@@ -183,14 +183,15 @@ def model_kinds() -> dict[str, Any]:
 
 def membership_table(kinds: dict[str, Any]) -> str:
     """Which attack on membership reads what, fits how much, and runs against which kind of model."""
-    head = ["Attack", "Reads", "Knows labels", "Models it fits", *kinds, "Runs in", "Source"]
+    head = ["Attack", "Short name", "Reads", "Knows labels", "Models it fits", *kinds, "Runs in", "Source"]
     rows = []
-    for attack, make, where in membership_attacks():
-        reads = " and ".join(f"`{name}`" for name in attack.releases)
+    for name, attack, make in membership_attacks():
+        reads = " and ".join(f"`{release}`" for release in attack.releases)
         known = (*LOSSES, "label_stability", "boundary_distance")
         labels = "yes" if attack.uses_labels or attack.release in known else "no"
         runs = [_runs(attack, model) for model in kinds.values()]
-        rows.append([_link(make, attack.name), reads, labels, count_fits(attack), *runs, where, attack.source])
+        facts = [reads, labels, count_fits(attack), *runs, _where(name), attack.source]
+        rows.append([_link(make, attack.name), f"`{name}`", *facts])
     return table(head, rows)
 
 

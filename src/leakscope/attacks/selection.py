@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
-from leakscope.attacks import ATTACKS, explanation_attacks, label_only, prediction_attack, reference_attacks
+from leakscope.attacks import ATTACKS, REGISTRY, explanation_attacks, label_only, prediction_attack, reference_attacks
 from leakscope.attacks.protocol import Attack
 from leakscope.core.errors import InputError
 from leakscope.core.result import NotRun
 from leakscope.data.records import list_names, take_rows
+from leakscope.models.model import Task
 from leakscope.models.target import Target
 from leakscope.releases.release import RELEASES, Block, Release, find_release
 
@@ -24,6 +26,8 @@ FOLLOWS = {
 PREDICTIONS = ("probabilities", "predictions", "labels")
 #: Records that a release is tried on before anything is trained.
 PROBE = 8
+#: Name that stands for the attacks that run by default.
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,14 @@ class Selection:
     """Attacks that run, attacks that can't, and the pairs that measure what an explanation adds.
 
     ``pairs`` holds for each explanation the positions of the attack without it and with it, and ``prediction`` the prediction that both
-    read. ``named`` says whether the caller named the attacks. ``plain`` is the selection without reference models, if it differs.
+    read. ``named`` holds the attacks that the caller named. ``plain`` is the selection without reference models, if it differs.
     """
 
     attacks: tuple[Attack, ...]
     not_run: tuple[NotRun, ...]
     pairs: tuple[tuple[int, int], ...] = ()
     prediction: str = ""
-    named: bool = False
+    named: tuple[Attack, ...] = ()
     plain: Selection | None = None
 
     @property
@@ -48,20 +52,30 @@ class Selection:
 
     def without_references(self, reason: str) -> Selection:
         """Return the selection without reference attacks, which are listed as not run; raise an error for named ones."""
+        if needed := [attack for attack in self.named if attack.uses_references]:
+            raise InputError(f"the attack “{needed[0].name}” can't run: {reason}")
         left_out = [attack for attack in self.attacks if attack.uses_references]
-        if self.named and left_out:
-            raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
         return replace(self.plain or self, not_run=(*self.not_run, *_not_run(left_out, reason)))
 
 
 def select(
-    target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None, references: bool = False
+    target: Target, attacks: Sequence[Attack | str] | None, releases: Sequence[str] | None, references: bool = False
 ) -> Selection:
     """Select attacks. A named attack that can't run is an error; a default one is listed as not run.
 
+    ``attacks`` holds attacks or their short names; the name "default" adds the default ones.
     With ``references``, the attacks with reference models come first if their release can be read: models of the target's kind if it
     can be retrained, otherwise of another kind. Explanations are compared with models of the same kind only.
     """
+    if attacks is not None and releases is not None:
+        raise InputError("pass attacks or releases, not both: an attack states which release it reads")
+    if attacks is not None and DEFAULT in (given := _list(attacks)):
+        usual = select(target, None, None, references)
+        if not (others := [attack for attack in given if attack != DEFAULT]):
+            return usual
+        named = select(target, others, None, references)
+        both, plain = (_merge(found.attacks, named) for found in (usual, usual.plain or usual))
+        return replace(both, not_run=usual.not_run, plain=plain)
     plain = _select(target, attacks, releases)
     if plain.uses_references and not references:
         name = next(attack.name for attack in plain.attacks if attack.uses_references)
@@ -96,24 +110,47 @@ def _not_run(attacks: Sequence[Attack], reason: str) -> list[NotRun]:
     return [NotRun(release, name, reason) for release, name in names]
 
 
-def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
-    if attacks is not None and releases is not None:
-        raise InputError("pass attacks or releases, not both: an attack states which release it reads")
+def _list(attacks: Sequence[Attack | str] | Attack | str) -> list[Attack | str]:
+    return [attacks] if isinstance(attacks, Attack | str) else list(attacks)
+
+
+def find_attack(name: str, task: Task) -> Attack:
+    """Return the attack of the registry with a short name, in its form for the task.
+
+    Examples
+    --------
+    >>> find_attack("boundary", "classification").release, find_attack("rmia-offline", "regression").release
+    ('boundary_distance', 'squared_error')
+    """
+    known = {_plain(short): short for short in REGISTRY}
+    names = [f"{name} regression", name] if task == "regression" else [name]
+    for wanted in names:
+        if short := known.get(_plain(wanted)):
+            return REGISTRY[short]()
+    near = get_close_matches(_plain(name), known, n=3)
+    hint = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join((DEFAULT, *REGISTRY))}"
+    raise InputError(f"there is no attack {name[:40]!r}: {hint}")
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", " ").replace("_", " ")
+
+
+def _select(target: Target, attacks: Sequence[Attack | str] | None, releases: Sequence[str] | None) -> Selection:
     if releases is not None:
         return _by_release(target, _check_releases(target, releases))
-    given = (attacks,) if isinstance(attacks, Attack) else attacks
-    wanted = ATTACKS[target.model.task] if given is None else tuple(given)
+    task = target.model.task
+    given = ATTACKS[task] if attacks is None else _list(attacks)
+    wanted = [find_attack(attack, task) if isinstance(attack, str) else attack for attack in given]
     if not all(isinstance(attack, Attack) for attack in wanted):
-        raise InputError(
-            "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"
-        )
+        raise InputError("attacks must be short names, or attacks such as leakscope.attacks.loss_threshold('log_loss')")
     refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
     if attacks is not None and refused:
         raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
     able = tuple(attack for attack in wanted if attack.refuse(target.model) is None)
     if not able:
         raise InputError("attacks is empty: pass at least one")
-    return Selection(able, tuple(refused), named=attacks is not None)
+    return Selection(able, tuple(refused), named=() if attacks is None else able)
 
 
 def read_releases(releases: Sequence[str]) -> list[Release]:

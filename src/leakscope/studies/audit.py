@@ -64,7 +64,7 @@ def audit(
     classes: ArrayLike | None = None,
     outputs: Outputs | None = None,
     releases: Sequence[str] | None = None,
-    attacks: Sequence[Attack] | None = None,
+    attacks: Sequence[Attack | str] | None = None,
     references: int | None = None,
     budget: float | None = None,
     random_split: bool = False,
@@ -96,7 +96,8 @@ def audit(
         `releases.find_release`. Each is attacked, and what an explanation adds to the prediction is measured. By default
         labels or values, probabilities, and the losses that follow from them.
     attacks
-        Attacks in the place of the usual ones (``leakscope.attacks.ATTACKS``).
+        Attacks in the place of the default ones: short names of ``leakscope.attacks.REGISTRY`` or attacks that you made. The name
+        ``"default"`` adds the default ones: ``["default", "boundary"]``.
     references
         Number of reference models, an even number: 4 by default, 2 for a quick audit, 0 for none. They are trained as the model was, on
         known halves of members and held-out records, and six more for the controls (`evaluation.design`). Attacks that compare each
