@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from samples import cross_judge
 from scipy.spatial import cKDTree
-from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
@@ -119,20 +118,6 @@ def test_the_stability_is_the_share_of_right_labels(cells, monkeypatch):
     for i in range(0, 80, 11):
         labels = [predict(X.iloc[[i]]).argmax(), *(predict(copies.iloc[[m * 80 + i]]).argmax() for m in range(COPIES))]
         assert stable[i] == pytest.approx(sum(label == y[i] for label in labels) / 9)
-
-
-def test_at_a_straight_boundary_the_stability_is_a_gaussian_integral():
-    n = 4000
-    X = np.random.default_rng(0).normal(size=(n, 1))
-    model = Model("sign", "classification", np.arange(2), False, lambda X: np.eye(2)[(X[:, 0] > 0).astype(int)])
-    found = RELEASE(model, X, np.ones(n, int))[:, 0]
-    low, high = np.quantile(X, [0.25, 0.75])
-    stays = norm.cdf(X[:, 0] / (NOISE * (high - low) / 1.3489795))
-    expected = ((X[:, 0] > 0) + COPIES * stays) / (COPIES + 1)
-    error = math.sqrt(COPIES * (stays * (1 - stays)).sum()) / (COPIES + 1) / n
-    assert (found - expected).mean() == pytest.approx(0, abs=4 * error)
-    near = np.abs(X[:, 0]) < 0.1
-    assert np.corrcoef(found[near], expected[near])[0, 1] > 0.8
 
 
 def test_it_needs_labels_only_and_no_regression():

@@ -181,36 +181,6 @@ def test_epsilon_is_that_of_a_literal_accountant(gamma):
     assert found.method != independent.method
 
 
-def test_epsilon_of_unanimous_votes_in_closed_form():
-    # q is one number: T queries cost T times one, and the minimum over orders is taken by hand
-    teachers, gamma, queries, delta = 250, 0.1, 1000, 1e-5
-    g = gamma / 2
-    q = (2 + g * teachers) / (4 * math.exp(g * teachers))
-    expected = min(
-        (
-            queries * math.log((1 - q) * ((1 - q) / (1 - math.exp(2 * g) * q)) ** order + q * math.exp(2 * g * order))
-            + math.log(1 / delta)
-        )
-        / order
-        for order in ORDERS
-        if order < 1000
-    )
-    found, independent = epsilons(np.tile([teachers, 0], (queries, 1)), gamma, delta)
-    assert found.value == pytest.approx(expected, rel=1e-9)
-    # whatever the votes: T γ²l(l + 1)/2 at the best order, far below T γ = 100
-    assert independent.value == pytest.approx(
-        min(queries * gamma**2 * (order + 1) / 2 + math.log(1 / delta) / order for order in range(1, 65)), rel=1e-12
-    )
-    assert found.value < 0.2 * independent.value
-
-
-def test_less_noise_may_cost_less_where_teachers_agree():
-    votes = np.tile([50, 0], (500, 1))
-    (dependent, independent), (less_noise, least_private) = (epsilons(votes, gamma, 1e-5) for gamma in (0.2, 0.5))
-    assert less_noise.value < 0.5 * dependent.value
-    assert least_private.value > independent.value  # whatever the votes, it rises
-
-
 def test_divided_votes_cost_what_any_votes_cost_and_few_queries_are_added_up():
     found, independent = epsilons(np.tile([5, 5], (3, 1)), 0.1, 1e-5)
     assert found.value == independent.value == pytest.approx(0.3)

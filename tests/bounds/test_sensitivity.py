@@ -85,24 +85,6 @@ def test_many_sets_of_nearly_all_records():
 # --- absolute distance ---
 
 
-def test_the_mean_of_groups_moves_in_two_coefficients_at_once():
-    # coefficient k is n_k/(n_k + nλ) with all labels 1: a swap from one group to the other changes both
-    groups, labels, size, l2 = np.repeat(np.eye(2), 3, axis=0), np.ones(6), 3, 0.4
-
-    def coefficient(count):
-        return count / (count + size * l2)
-
-    moves = [
-        np.array(
-            [coefficient(count) - coefficient(count - 1), coefficient(size - count + 1) - coefficient(size - count)]
-        )
-        for count in range(1, size + 1)
-    ]
-    for norm, expected in ((1, max(move.sum() for move in moves)), (2, max(map(np.linalg.norm, moves)))):
-        found = sensitivity(Ridge(l2=l2, intercept=False), groups, labels, size, norm=norm)
-        assert found.value == pytest.approx(expected, rel=1e-12)
-
-
 def test_one_coefficient_moves_as_far_by_either_distance():
     values = np.array([-3.0, 0.5, 1.0, 2.0, 8.0])
     for method in ("exact", "bound", "sampled"):

@@ -122,15 +122,6 @@ def test_training_is_that_of_a_literal_loop(penalty):
     np.testing.assert_allclose(ours, theirs, atol=1e-3)
 
 
-def test_without_a_penalty_environments_of_one_size_are_pooled():
-    tables = shifted_tables(sizes=(50, 50))
-    pooled = [tuple(np.concatenate(parts) for parts in zip(*tables, strict=True))]
-    learner = IRMLearner(penalty=0.0, steps=40, batch=1000, rate=0.01, widths=(5,))
-    apart, together = (learner.fit(given, np.random.default_rng(1)) for given in (tables, pooled))
-    X = pooled[0][0]
-    np.testing.assert_allclose(learner.outputs(apart, X), learner.outputs(together, X), atol=1e-3)
-
-
 def two_bits(flip, noise=0.25, n=400):
     """Shape and colour as ±1 in exact proportions: shape goes with the label at 1 - noise, colour at 1 - flip."""
     rows = []

@@ -1,8 +1,5 @@
 """Samples: the law of the tables and of pgmpy, a literal loop, prefixes; codes and frames; tables by counting."""
 
-import warnings
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,41 +66,6 @@ def test_the_label_given_its_parents_keeps_its_law_in_a_shifted_world(name):
     for variable, least, most in ((label, 0, 1), (network.parents[label][0], 10, np.inf)):
         square, freedom = distance(counts_of(network, codes, variable), network.tables[variable])
         assert least < square / chdtri(freedom, LEVEL) < most
-
-
-def test_the_joint_law_is_the_product_of_the_tables():
-    network = garden()
-    rows = np.array(list(product(*map(range, network.sizes))))
-    joint = np.exp(network.log_probability(rows))
-    codes = draw(network, 200_000, seed=4)
-    square, freedom = distance(
-        np.bincount(np.ravel_multi_index(codes.T, network.sizes), minlength=12)[None], joint[None]
-    )
-    assert freedom == (joint > 0).sum() - 1
-    assert square < chdtri(freedom, LEVEL)
-
-
-def test_water_has_many_levels_of_probability_zero():
-    """So that the tests above say something on them."""
-    tables = load_network("water").tables.values()
-    assert sum(int((table == 0).sum()) for table in tables) == 6970
-
-
-def test_the_law_is_that_of_pgmpys_sampler():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pgmpy.sampling import BayesianModelSampling
-        from pgmpy.utils import get_example_model
-
-        theirs = BayesianModelSampling(get_example_model("sachs")).forward_sample(20_000, seed=5, show_progress=False)
-    sachs = load_network("sachs")
-    ours, theirs = draw(sachs, 60_000, seed=5), to_codes(sachs, theirs)
-    for name in sachs.names:
-        both = np.stack([counts_of(sachs, codes, name).ravel() for codes in (ours, theirs)])
-        expected = both.sum(axis=1)[:, None] * both.sum(axis=0) / both.sum()
-        enough = expected.min(axis=0) >= 5
-        square = ((both - expected)[:, enough] ** 2 / expected[:, enough]).sum()
-        assert square < chdtri(max(int(enough.sum()) - 1, 1), LEVEL / len(sachs.names)), name
 
 
 def test_a_literal_loop_draws_the_same_rows_bit_for_bit():

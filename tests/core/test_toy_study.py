@@ -16,7 +16,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import proportion
 from leakscope.core.result import Claim, Result
 from leakscope.record.schema import json_schema
-from leakscope.report.document import Answer, Document, KeyFigure, KeyFigures, Value
+from leakscope.report.document import Answer, Document, KeyFigures, Value
 from leakscope.report.documents import MAKERS
 from leakscope.report.renderers import markdown
 
@@ -38,7 +38,7 @@ def toss(heads: int, tosses: int) -> Coin:
 
 def describe(coin: Coin, others: object) -> Document:  # noqa: ARG001
     answer = Answer("Unfair" if coin.claims[0].outcome == "yes" else "Inconclusive", "risk", "The coin was tossed.")
-    figures = KeyFigures((KeyFigure("heads", Value(coin.heads, "percent")),), brief=True)
+    figures = KeyFigures((("heads", Value(coin.heads, "percent"), ""),), brief=True)
     return Document("coin", "A coin", "Is it fair?", answer, blocks=(figures,))
 
 

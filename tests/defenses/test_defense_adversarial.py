@@ -148,13 +148,6 @@ def test_a_larger_weight_narrows_the_gap_and_the_advantage():
     assert cost.mean() > -2 * cost.std(ddof=1) / np.sqrt(len(seeds))
 
 
-def test_a_set_without_a_class_keeps_its_column():
-    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
-    target = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
-    model = fit_of(target, 0.5, steps=3)(X[y != 0], y[y != 0], np.random.default_rng(0))
-    assert model.predict(X).shape == (60, 3)
-
-
 def test_a_regression_is_defended_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))

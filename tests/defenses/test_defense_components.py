@@ -51,12 +51,6 @@ def test_all_components_are_a_rotation_that_least_squares_does_not_see():
         assert np.allclose(apply(Components(), target, 4).model.predict(X), target.model.predict(X))
 
 
-def test_training_errors_fall_with_more_components():
-    target = target_of(LinearRegression())
-    errors = [np.mean((apply(Components(), target, k).model.predict(X) - y) ** 2) for k in (1, 2, 3, 4)]
-    assert (np.diff(errors) <= 1e-12).all()
-
-
 @pytest.mark.parametrize("nested", [False, True])
 def test_components_stand_before_the_last_step_of_a_pipeline(nested):
     encode = make_column_transformer((StandardScaler(), ["age", "pay"]), (OneHotEncoder(), ["job"]), sparse_threshold=1)

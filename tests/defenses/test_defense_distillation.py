@@ -32,15 +32,6 @@ def test_parts_are_even_overall_and_within_each_class():
     assert not np.array_equal(part, deal(y, 4, True, np.random.default_rng(1)))
 
 
-def test_the_answer_of_a_teacher_does_not_depend_on_the_labels_of_its_part():
-    learner = target_of(KNeighborsClassifier(1)).learner
-    part = deal(y, 3, True, np.random.default_rng(0))
-    changed = np.where(part == 1, (y + 1) % 3, y)
-    before, after = (teach(learner, X, labels, part, np.random.default_rng(0)) for labels in (y, changed))
-    assert np.array_equal(before[part == 1], after[part == 1])
-    assert not np.array_equal(before[part != 1], after[part != 1])
-
-
 def test_each_record_has_the_answer_of_its_own_teacher():
     learner, part = target_of(EXACT).learner, deal(y, 3, True, np.random.default_rng(0))
     taught = teach(learner, X, y, part, np.random.default_rng(0))

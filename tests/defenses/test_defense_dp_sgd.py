@@ -7,8 +7,6 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -68,13 +66,6 @@ def test_what_is_spent_is_at_most_what_is_allowed_and_not_much_less(epsilon):
     noise, spent = find_noise(epsilon, DELTA, SHARE, STEPS)
     assert 0.99 * epsilon <= spent <= epsilon
     assert accounted(noise, DELTA, SHARE, STEPS, error=0.01) == pytest.approx(spent, abs=0.04)
-
-
-def test_noise_falls_with_epsilon_and_rises_with_steps_and_share():
-    noises = [find_noise(epsilon, DELTA, SHARE, STEPS)[0] for epsilon in (1.0, 4.0, 8.0)]
-    assert all(np.diff(noises) < 0)
-    assert find_noise(1.0, DELTA, SHARE, 2 * STEPS)[0] > noises[0]
-    assert find_noise(1.0, DELTA, 2 * SHARE, STEPS)[0] > noises[0]
 
 
 def composed_deltas(epsilon, noise, share, steps, step=2e-4, reach=40.0):
@@ -175,17 +166,6 @@ def test_empty_batches_move_the_model_by_noise_of_the_stated_spread():
     assert stats.kstest(weights / spread, "norm").pvalue > 1e-3
 
 
-def test_without_noise_and_clipping_it_finds_what_logistic_regression_finds():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    y = (rng.random(400) < 1 / (1 + np.exp(-X @ [1.0, -1.0]))).astype(int)
-    estimator = make_pipeline(StandardScaler(), LogisticRegression(C=1e6)).fit(X, y)
-    target = make_target(estimator, (X, y), (X, y))
-    fit = plain(target, noise=0.0, clip=1e6, share=1.0, steps=200, rate=1.0)
-    model = fit(X, y, np.random.default_rng(0))
-    np.testing.assert_allclose(model.predict(X), estimator.predict_proba(X), atol=1e-3)
-
-
 # --- an audit of the whole --------------------------------------------------------------------------------------------
 
 
@@ -216,12 +196,6 @@ class AsGiven:
 as_given = AsGiven()
 
 
-def simulated_scores(noise, runs, *, inside, steps, share, seed):
-    rng = np.random.default_rng(seed)
-    drawn = rng.binomial(steps, share, runs) if inside else 0
-    return drawn + rng.normal(0, noise * np.sqrt(steps), runs)
-
-
 def test_the_real_training_is_the_mechanism_that_is_accounted_for():
     runs, noise, steps, share = 100, 1.5, 3, 0.5
     for inside in (True, False):
@@ -239,24 +213,6 @@ def test_forgotten_noise_is_caught_and_the_right_noise_is_not():
     assert epsilon_lower_bound(*broken, delta, 0.99).low > claimed
     right = [canary_scores(noise, 100, inside=inside) for inside in (True, False)]
     assert epsilon_lower_bound(*right, delta, 0.99).low <= spent
-
-
-def test_too_little_noise_is_caught_and_the_right_noise_passes_at_its_rate():
-    claimed, delta, steps, share, runs = 1.0, 1e-3, 3, 0.5, 20_000
-    noise, spent = find_noise(claimed, delta, share, steps)
-
-    def bounds(level):
-        for seed in range(20):
-            sides = [
-                simulated_scores(level, runs, inside=inside, steps=steps, share=share, seed=(seed, inside))
-                for inside in (True, False)
-            ]
-            yield epsilon_lower_bound(*sides, delta, 0.95).low
-
-    right = np.array(list(bounds(noise)))
-    assert (right > spent).sum() <= 4  # at most 1 of 20 expected; 5 or more has probability 0.003
-    assert np.median(right) > 0.3 * spent  # it is close enough for the test to mean something
-    assert min(bounds(noise / 3)) > claimed
 
 
 # --- house rules ------------------------------------------------------------------------------------------------------

@@ -65,15 +65,6 @@ def test_training_stops_after_so_many_steps(estimator):
     assert np.max(last_step(stopped).n_iter_) == 2 < np.max(last_step(target).n_iter_)
 
 
-def test_more_steps_fit_the_training_set_better():
-    target = target_of(LogisticRegression(max_iter=1000, C=1e6))
-    losses = []
-    for steps in (1, 3, 30):
-        answers = apply(EarlyStopping(), target, steps).model.predict(X)
-        losses.append(-np.log(answers[np.arange(80), y]).mean())
-    assert losses[0] > losses[1] > losses[2]
-
-
 def test_a_model_with_fewer_steps_is_left_as_it_is_and_that_is_said():
     target = target_of(LogisticRegression(max_iter=50))
     assert "50" in EarlyStopping().defend(target, 50).notes[0]

@@ -231,12 +231,6 @@ def test_changes_of_all_pairs_hold_together(case: ReconstructionCase) -> None:
     assert sure > 200, "a fall from 0.40 to 0.20 with runs that differ by 0.014 must be seen"
 
 
-def test_runs_that_are_paired_cancel(case: ReconstructionCase) -> None:
-    shares = np.random.default_rng(4).normal(0.5, 0.05, 5)
-    change = made_up(case, [{"a": shares}, {"a": shares}]).risk_change(1, 0)
-    assert (change.low, change.value, change.high) == (0, 0, 0)
-
-
 # --- usefulness, who beats whom, and words ----------------------------------------------------------------------------
 
 
@@ -312,12 +306,6 @@ def test_alone_they_leave_the_model_as_it_is() -> None:
 
 
 # --- records, seeds and files -----------------------------------------------------------------------------------------
-
-
-def test_equal_seeds_give_equal_results() -> None:
-    found = [run(make_target(), QueryBudget([20]), 50, seed=seed).record_explanations for seed in (5, 5, 6)]
-    versions = [one.versions for one in found if one is not None]
-    assert versions[0] == versions[1] != versions[2]
 
 
 def test_arrays_are_taken_and_many_records_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

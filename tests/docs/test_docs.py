@@ -30,7 +30,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(path for path in sorted(DOCS.rglob("*.md")) if not {"_made", "_build"} & set(path.relative_to(DOCS).parts)),
 ]
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
 #: Public names without an example of their own, and why.
 NO_EXAMPLE = {
@@ -71,21 +71,21 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pages
-def test_links_and_pictures_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
-        if re.match(r"[a-z]+:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        path = page.parent / name if name else page
-        assert path.exists(), f"{target} leads nowhere"
-        if anchor:
-            there = path.read_text(encoding="utf-8")
-            made = "_made/" in there  # some headings of such a page are made when it is built
-            assert made or anchor in anchors(there), f"{target}: no such heading"
-    for name in re.findall(r"^```\{image\} (\S+)", text, re.MULTILINE):
-        assert (page.parent / name).exists(), name
+def leads_somewhere(page, target):
+    """Whether a link of a page leads to a file, and to a heading in it if it names one."""
+    name, _, anchor = target.partition("#")
+    path = page.parent / name if name else page
+    if not path.exists() or not anchor:
+        return path.exists()
+    there = path.read_text(encoding="utf-8")
+    return "_made/" in there or anchor in anchors(there)  # some headings of such a page are made when it is built
+
+
+def test_links_and_pictures_lead_somewhere():
+    found = [(page, target) for page in PAGES for target in re.findall(r"\]\(([^)\s]+)\)", without_code(TEXTS[page]))]
+    found += [(page, name) for page in PAGES for name in re.findall(r"^```\{image\} (\S+)", TEXTS[page], re.MULTILINE)]
+    here = [(page, target) for page, target in found if not re.match(r"[a-z]+:", target)]
+    assert [(page.name, target) for page, target in here if not leads_somewhere(page, target)] == []
 
 
 def commands():
@@ -105,44 +105,39 @@ def commands():
 COMMANDS = commands()
 EVERY_OPTION = set().union(*COMMANDS.values())
 #: Options of other programs that the pages name.
+OPTION = re.compile(r"--[a-z][\w-]*")
 FOREIGN = {"--requirement", "--constraint", "--extra-index-url", "--upload-file"}
 
 
-@pages
-def test_commands_and_options_exist(page):
-    text = re.sub(r"\\\n\s*", " ", page.read_text(encoding="utf-8"))
-    for words in re.findall(r"(?<![\w./-])leakscope ([a-z][^`\n|]*)", text):
-        name = words.split()[0].rstrip(".,:;")
-        if name not in COMMANDS:
-            assert not re.search(r"\s--\w", words), f"there is no command leakscope {name}"
-            continue
-        inner = " ".join(words.split()[:2])
-        known = COMMANDS.get(inner, COMMANDS[name])
-        for option in re.findall(r"(?<=\s)--[a-z][\w-]*", words.split(" && ")[0]):
-            assert option in known, f"leakscope {name} has no option {option}"
+def unknown_options(words):
+    """Options of a command line that its command does not have; prose that begins with the name has no option."""
+    name, inner = words.split()[0].rstrip(".,:;"), " ".join(words.split()[:2])
+    known = COMMANDS.get(inner, COMMANDS.get(name, set()))
+    return [option for option in re.findall(r"(?<=\s)--[a-z][\w-]*", words.split(" && ")[0]) if option not in known]
 
 
-@pages
-def test_options_in_the_text_exist(page):
-    text = page.read_text(encoding="utf-8")
-    former = set().union(*FORMER.values()) if page.name == "CHANGELOG.md" else set()
-    for code in re.findall(r"`((?:…\s)?--[a-z][^`\n]*)`", text):
-        for option in re.findall(r"--[a-z][\w-]*", code):
-            assert option in EVERY_OPTION | FOREIGN | former, f"no command has an option {option}"
+def test_commands_and_options_exist():
+    found = []
+    for page, text in TEXTS.items():
+        lines = re.findall(r"(?<![\w./-])leakscope ([a-z][^`\n|]*)", re.sub(r"\\\n\s*", " ", text))
+        found += [(page.name, words, option) for words in lines for option in unknown_options(words)]
+        former = set().union(*FORMER.values()) if page.name == "CHANGELOG.md" else set()
+        named = [option for code in re.findall(r"`((?:…\s)?--[a-z][^`\n]*)`", text) for option in OPTION.findall(code)]
+        found += [(page.name, option) for option in named if option not in EVERY_OPTION | FOREIGN | former]
+    assert found == []
 
 
-@pages
-def test_modules_and_files_exist(page):
+def test_modules_and_files_exist():
     """Dotted names and files of the package; decisions and the changelog also name what is gone."""
-    text = page.read_text(encoding="utf-8")
-    if page.name == "CHANGELOG.md" or page.parent.name == "decisions":
-        return
-    for name in set(re.findall(r"(?<![\w./-])leakscope(?:\.[A-Za-z_]\w*)+", text)):
-        assert resolves(name), f"there is no {name}"
-    for name in set(re.findall(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|md))`", text)):
-        assert any((folder / name).exists() for folder in (ROOT, SOURCE, SOURCE / "report", DOCS)), (
-            f"there is no {name}"
-        )
+    found, places = [], (ROOT, SOURCE, SOURCE / "report", DOCS)
+    for page, text in TEXTS.items():
+        if page.name == "CHANGELOG.md" or page.parent.name == "decisions":
+            continue
+        names = set(re.findall(r"(?<![\w./-])leakscope(?:\.[A-Za-z_]\w*)+", text))
+        files = set(re.findall(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|md))`", text))
+        found += [(page.name, name) for name in names if not resolves(name)]
+        found += [(page.name, name) for name in files if not any((folder / name).exists() for folder in places)]
+    assert found == []
 
 
 def resolves(name):
@@ -158,26 +153,26 @@ def resolves(name):
 
 
 def test_every_command_is_in_the_documentation():
-    together = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    together = "\n".join(TEXTS.values())
     assert [name for name in COMMANDS if name and f"leakscope {name}" not in together] == []
 
 
 # --- examples -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", leakscope.__all__)
-def test_public_names_have_an_example(name):
+def has_example(name):
+    """Whether the docstring of a public name, or one of what a public module offers, has an example."""
     value = getattr(leakscope, name)
-    assert value.__doc__, "no docstring"
-    offered = (
-        [getattr(value, inner) for inner in getattr(value, "__all__", dir(value))] if inspect.ismodule(value) else []
-    )
-    texts = [
-        value.__doc__,
-        *(inner.__doc__ or "" for inner in offered if inspect.isfunction(inner) or inspect.isclass(inner)),
+    names = getattr(value, "__all__", dir(value)) if inspect.ismodule(value) else []
+    offered = [
+        one for one in (getattr(value, inner) for inner in names) if inspect.isroutine(one) or inspect.isclass(one)
     ]
-    assert any(">>>" in text for text in texts) != (name in NO_EXAMPLE)
-    assert set(NO_EXAMPLE) <= set(leakscope.__all__)
+    return any(">>>" in (one.__doc__ or "") for one in (value, *offered))
+
+
+def test_public_names_have_an_example():
+    assert [name for name in leakscope.__all__ if not getattr(leakscope, name).__doc__] == []
+    assert {name for name in leakscope.__all__ if not has_example(name)} == set(NO_EXAMPLE)
 
 
 def test_every_public_name_is_described_in_the_reference(made):

@@ -32,6 +32,8 @@ WORDS = {
     r"differ by themselves": "distribution shift",
     r"anew": "reproduce, again",
 }
+#: Code in a page, but for lists.
+INDENTED = re.compile(r"^ {4}(?! *[-*\d]).*$", re.MULTILINE)
 BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in WORDS), re.IGNORECASE)
 #: Phrases that may stand, and why.
 EXCEPTIONS = {
@@ -76,25 +78,17 @@ def written(path):
 def helps(command, words):
     """Every command by name, with its help and that of its options."""
     texts = [command.help or "", *(getattr(one, "help", None) or "" for one in command.params)]
-    yield pytest.param("\n\n".join(texts), id=words)
+    yield words, "\n\n".join(texts)
     for name, inner in getattr(command, "commands", {}).items():
         yield from helps(inner, f"{words} {name}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_use_the_terms(page):
-    indented = re.sub(r"^ {4}(?! *[-*\d]).*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert found(indented) == []
-
-
-@pytest.mark.parametrize("text", list(helps(typer.main.get_command(app), "leakscope")))
-def test_help_uses_the_terms(text):
-    assert found(text) == []
-
-
-@pytest.mark.parametrize("name", sorted({str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")} - NOT_CHECKED))
-def test_docstrings_and_messages_use_the_terms(name):
-    assert [phrase for text in written(SOURCE / name) for phrase in found(text)] == []
+def test_pages_help_docstrings_and_messages_use_the_terms():
+    texts = [(page.name, re.sub(INDENTED, "", page.read_text(encoding="utf-8"))) for page in PAGES]
+    texts += helps(typer.main.get_command(app), "leakscope")
+    names = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")} - NOT_CHECKED
+    texts += [(name, text) for name in sorted(names) for text in written(SOURCE / name)]
+    assert [(place, phrase) for place, text in texts for phrase in found(text)] == []
 
 
 def test_exceptions_and_files_exist():

@@ -22,7 +22,6 @@ from leakscope.attacks import (
 )
 from leakscope.attacks.membership_explanation_references import LEARNED_WITH_PREDICTION
 from leakscope.attacks.selection import select
-from leakscope.evaluation.explanation_gain import extra_leakage
 from leakscope.evaluation.references import compared_explanations
 
 N, COLUMNS = 400, 6
@@ -227,28 +226,6 @@ def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
     assert found.claim("explanation_adds", explanation="gradient").estimates["extra"] == found.extras[0].auc
     found.save(tmp_path)
     assert ls.load(tmp_path) == found
-
-
-def test_the_interval_of_the_advantage_covers():
-    """Two attacks whose decisions are independent coins with known rates: coverage of the difference over 400 draws."""
-    from leakscope.attacks.protocol import Attack, Scores
-    from leakscope.core.ranking import Scale
-    from leakscope.evaluation.risk import Judged, JudgedAttack
-
-    rng = np.random.default_rng(5)
-    member = np.repeat([True, False], 150)
-    scale = Scale(np.zeros(300, np.intp), np.zeros(300, np.intp))
-    truth = (0.7 - 0.3) - (0.6 - 0.4)
-    covered = 0
-    for _ in range(400):
-        judged = []
-        for hit, alarm in ((0.6, 0.4), (0.7, 0.3)):
-            says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
-            judged.append(Judged(Scores(says + 1e-3 * rng.random(300), says), member, scale))
-        trials = [JudgedAttack(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
-        extra = extra_leakage(*trials, "probabilities", confidence=0.9)
-        covered += extra.advantage.low <= truth <= extra.advantage.high
-    assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)
 
 
 def encoded(n=160):

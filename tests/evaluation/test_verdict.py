@@ -40,7 +40,7 @@ def assess_all(score_sets, member, blind, control=None):
 def test_twenty_useless_attacks_do_not_make_one_look_good():
     rng = np.random.default_rng(0)
     member = np.repeat([True, False], 500)
-    repeats = 150
+    repeats = 60
     leaks, careless, held = 0, 0, 0
     for _ in range(repeats):
         scores = rng.normal(size=(20, 1000))

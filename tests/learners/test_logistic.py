@@ -61,15 +61,6 @@ def test_the_models_are_those_of_scikit_learn(l2: float, size: int) -> None:
         assert np.abs(learner.losses(theta, X, y) + np.log(probability)).max() < 1e-5
 
 
-def test_closed_forms() -> None:
-    # One constant column: the log-odds of the share of ones. A vast penalty leaves the first step, Σ s x / 4λn.
-    learner, X, y = Logistic(intercept=False).prepare(np.ones((10, 1)), [1] * 7 + [0] * 3)
-    assert learner.fit(X, y, RNG) == pytest.approx(np.log(7 / 3), rel=1e-12)
-    learner, X, y = Logistic(1e6).prepare(*universe())
-    first = (2 * y - 1) @ X / (4e6 * len(y))
-    assert np.abs(learner.fit(X, y, RNG) / first - 1).max() < 1e-5
-
-
 def test_hardly_penalised_separable_classes_end_far_out_but_at_the_minimum() -> None:
     # Two records at ±1: θ solves 2λθ = 1 / (1 + e^θ); the gradient alone is below 1e-10 long before.
     learner, X, y = Logistic(1e-12, intercept=False).prepare([[1.0], [-1.0]], [1, 0])

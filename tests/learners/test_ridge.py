@@ -79,21 +79,6 @@ def test_swaps_are_what_a_loop_over_the_sets_gives(
             assert relative(without[row, number], literal(X, y, other, l2)) < 1e-8
 
 
-def test_well_conditioned_swaps_are_exact_to_rounding() -> None:
-    learner, X, y = Ridge().prepare(*universe(300, 14))
-    sets, spare = draw(300, 100, 20)
-    with_record, without = learner.fit_swaps(X, y, sets, spare)(np.arange(10))
-    worst = max(np.linalg.cond(X[drawn]) for drawn in sets)
-    for record in range(10):
-        for number, drawn in enumerate(sets):
-            for found, members in zip(
-                (with_record[record, number], without[record, number]),
-                literal_swap(record, drawn, spare[number]),
-                strict=True,
-            ):
-                assert relative(found, literal(X, y, members, 0.0)) < 100 * worst**2 * EPS
-
-
 def exact(X: Any, y: Any, l2: Fraction) -> Any:
     """Solve (X Xᵀ + nλI) a = y in fractions, θ = Xᵀa: no rounding at all."""
     rows = [[Fraction(float(value)) for value in row] for row in X]
@@ -142,16 +127,6 @@ def test_fit_and_fit_many_are_what_the_loop_gives() -> None:
             assert np.array_equal(learner.losses(theta, X[drawn], y[drawn]), errors**2)
             assert np.array_equal(learner.outputs(theta, X[drawn])[:, 0], X[drawn] @ theta)
             assert np.array_equal(learner.parameters(learner.from_parameters(theta)), theta)
-
-
-def test_the_penalised_mean_has_a_closed_form() -> None:
-    # One constant column: θ = mean(y) / (1 + λ), and with an infinite penalty all parameters are 0, including the intercept.
-    y = np.arange(10.0)
-    for l2 in (0.0, 0.5, 1e12):
-        learner, X, values = Ridge(l2, intercept=False).prepare(np.ones((10, 1)), y)
-        assert learner.fit(X, values, RNG) == pytest.approx(4.5 / (1 + l2), rel=1e-14)
-    learner, X, values = Ridge(1e12).prepare(*universe(10, 2))
-    assert np.abs(learner.fit(X, values, RNG)).max() < 1e-10
 
 
 def test_units_of_the_columns_do_not_matter() -> None:

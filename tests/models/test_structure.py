@@ -34,7 +34,6 @@ SPARSE = sparse.csr_matrix(np.where(X > 0.5, X, 0))
 PAIR = (y > 0).astype(int)
 FRAME = pd.DataFrame({"size": X[:, 0], "kind": pd.Categorical(np.where(X[:, 1] > 0.7, "a", "b")), "age": X[:, 2]})
 TEXTS = [f"record {number} of {number % 7} words" for number in range(80)]
-FEATURES_OF_ALL = {name: kind for task in ("classifier", "regressor") for name, kind in all_estimators(task)}
 
 
 @pytest.mark.parametrize("fault", MODELS)
@@ -61,16 +60,19 @@ def answers(model, records):
     raise AssertionError(model)
 
 
-@pytest.mark.parametrize("name", FEATURES_OF_ALL)
-def test_every_classifier_and_regressor_passes(name):
+def test_every_classifier_and_regressor_passes():
+    passed = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            model = FEATURES_OF_ALL[name]().fit(X, PAIR + 1)
-        except (TypeError, ValueError):  # needs another estimator, or several targets
-            return
-        check_structure(model)
-        check_structure(round_trip(model))
+        for _, kind in (*all_estimators("classifier"), *all_estimators("regressor")):
+            try:
+                model = kind().fit(X, PAIR + 1)
+            except (TypeError, ValueError):  # needs another estimator, or several targets
+                continue
+            check_structure(model)
+            check_structure(round_trip(model))
+            passed += 1
+    assert passed > 60
 
 
 @pytest.mark.parametrize(

@@ -163,17 +163,6 @@ def test_the_mean_over_draws_has_students_interval_unless_records_say_less():
     assert (alike.low, alike.high) == (pytest.approx(0.48), pytest.approx(0.52))
 
 
-def test_the_interval_over_draws_covers():
-    """Draws vary by 0.02 and records by 0.01 more: at least 95 % of 500 intervals hold the mean, less 4 standard errors."""
-    rng = np.random.default_rng(0)
-    hits = 0
-    for _ in range(500):
-        values = 0.6 + 0.02 * rng.normal(size=4) + 0.01 * rng.normal(size=4)
-        found = tople.pooled([around(value, half=1.96 * 0.01) for value in values.tolist()])
-        hits += found.low <= 0.6 <= found.high
-    assert hits / 500 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 500)
-
-
 def test_accuracies_stay_between_zero_and_one():
     answers = [tople.DrawFound({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
     found = Draws(plan_of(), answers).accuracy(TABLE, "P")

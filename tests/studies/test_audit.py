@@ -211,14 +211,6 @@ def test_records_that_are_easier_for_any_model_are_not_taken_for_members(retrain
     assert "leaks" not in {kind for kind, _ in kinds}
 
 
-def test_blind_baseline_is_chance_where_both_sets_are_drawn_alike():
-    table, label = people(3000)
-    model = LogisticRegression().fit(table[["age", "income"]], label)
-    result = ls.audit(model, (table[:1500], label[:1500]), (table[1500:], label[1500:]), retrain=False)
-    blind = result.risks[0].blind
-    assert blind.low <= 0.5 <= blind.high
-
-
 @pytest.mark.parametrize("kind", ["names", "dates", "lists", "infinite"])
 def test_the_blind_baseline_does_not_see_the_order_of_the_records(kind):
     """Columns that differ in every record say nothing of membership, whatever order the records come in."""
@@ -467,13 +459,12 @@ def comparable(audit):
     return replace(audit, created="", seconds={})
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers(workers):
+def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers():
     table, label = people(400)
     train, holdout = (table[:200], label[:200]), (table[200:], label[200:])
     model = forest().fit(*train)
-    first = ls.audit(model, train, holdout, groups=["race"], seed=5)
-    second = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=workers)
+    first = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=1)
+    second = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=2)
     assert comparable(first) == comparable(second)
     other = ls.audit(model, train, holdout, groups=["race"], seed=6)
     assert other.strongest.control.auc != first.strongest.control.auc

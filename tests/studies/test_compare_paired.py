@@ -41,17 +41,6 @@ def test_difference_of_the_largest_by_enumeration() -> None:
     assert found.value == pytest.approx(paired.values[[0, 1]].max() - paired.values[[2, 3]].max())
 
 
-def test_a_version_against_itself_and_with_sides_exchanged() -> None:
-    member, scores = scores_of(np.random.default_rng(3), 200, [0.1, 0.4, 0.3])
-    paired = pair_aucs([split(one, member) for one in scores])
-    same = paired.difference([0, 1], [0, 1])
-    assert same.value == 0
-    assert same.low <= 0 <= same.high
-    one, other = paired.difference([0], [1, 2]), paired.difference([1, 2], [0])
-    assert one.value == pytest.approx(-other.value)
-    assert one.low == pytest.approx(-other.high)
-
-
 def test_more_pairs_need_a_larger_quantile_and_correlation_a_smaller_one() -> None:
     independent = [largest_quantile(np.eye(size), 0.95) for size in (2, 5, 20)]
     assert independent == sorted(independent)

@@ -38,7 +38,7 @@ def cells(blocks: Any, *, private: bool = True) -> Iterator[Cell]:
         if isinstance(block, Details):
             yield from cells(block.blocks, private=private)
         elif isinstance(block, KeyFigures):
-            yield from (figure.value for figure in block.figures)
+            yield from (value for _, value, _ in block.figures)
         elif isinstance(block, Table) and (private or not block.private):
             yield from (cell for row in block.rows for cell in row.cells)
 

@@ -81,16 +81,6 @@ def test_who_knows_the_causes_gains_exactly_nothing_about_another_feature(downst
     assert learned.beyond_control.value == 0.0  # the model's answers are the same without the feature
 
 
-def test_nothing_to_gain_is_not_nothing_to_infer(downstream):
-    """The features are correlated: the attacker without a model has the advantage of the enumeration."""
-    found = risk(downstream, causal_model, FEATURE, knows_label=False).records
-    truth = downstream.best(FEATURE, lambda cell: (cell[CAUSE], cell[OTHER]))
-    assert truth > 0.3
-    assert holds(found.baseline_advantage, truth)
-    with_label = downstream.best(FEATURE, lambda cell: (cell[CAUSE], cell[OTHER], cell[3]))
-    assert with_label == pytest.approx(truth)  # given the cause, the label has no information on the feature
-
-
 def test_by_label_a_model_without_the_feature_leaves_the_prior_of_who_does_not_know_the_label(downstream):
     X, y = downstream.draw(1000)
     (found,) = attribute_inference(causal_model, X, y, FEATURE, attacks=[inversion("label")]).records.attacks

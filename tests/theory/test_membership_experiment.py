@@ -9,7 +9,7 @@ from retraining import matrix
 
 from leakscope.bounds.any_attack import advantage_from_kl
 from leakscope.core.errors import InputError
-from leakscope.evaluation.membership_experiment import _Losses, membership_experiment
+from leakscope.evaluation.membership_experiment import membership_experiment
 from leakscope.learners import Logistic, Ridge
 from leakscope.worlds.training import random_sets
 
@@ -59,19 +59,6 @@ def test_the_likelihood_ratio_finds_what_theorem_3_says(size, noise):
     assert found.advantage.value == pytest.approx(theorem_3(ratio), abs=tolerance(found))
 
 
-def test_the_fixed_threshold_is_the_mean_squared_error_of_members():
-    found = run(3, models=2000, attack="fixed threshold")
-    expected = math.erf(math.sqrt(1 / 2)) - math.erf(math.sqrt(1 / 4))  # variances 2/3 inside, 4/3 outside
-    assert found.advantage.value == pytest.approx(expected, abs=tolerance(found))
-
-
-def test_the_mean_loss_of_two_members_is_the_loss_of_both():
-    # So both are found. A non-member's error E ~ N(0, 3/2) is below theirs, D ~ N(0, 1/2), with probability
-    # (2/π)·arctan√(1/3) = 1/3.
-    found = run(2, models=2000)
-    assert found.advantage.value == pytest.approx(2 / 3, abs=tolerance(found))
-
-
 def divergence_of_means(values, size):
     """Mean over records of J between N(v/n, (n − 1)/n²), with the record, and N(0, 1/n), without it."""
     s1, s0 = (size - 1) / size**2, 1 / size
@@ -90,14 +77,6 @@ def test_theorem_1_does_not_hold_for_who_knows_the_mean_training_loss():
     bound = advantage_from_kl(divergence_of_means(gaussian_values()[1], 2))
     assert bound == pytest.approx(0.5, abs=4 * math.sqrt(2 / RECORDS))
     assert run(2, models=500).advantage.low > bound
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_much_noise_leaves_nothing(attack):
-    found = run(2, models=500, noise=1e4, attack=attack)
-    # with σ = 10⁴ the truth is below 10⁻⁷ for who knows the noise's size, and the mean loss of two members, no longer
-    # their own, splits them with a non-member in between: P(loss ≤ mean) is ½ on either side to 10⁻⁴
-    assert found.advantage.value == pytest.approx(0.0, abs=tolerance(found) + 1e-3)
 
 
 def test_absolute_values_lift_the_box_where_there_is_nothing_to_find():
@@ -157,13 +136,8 @@ def test_it_does_what_the_definition_says(attack):
     expected = literal_experiment(X, Y, 8, 6, 0.1, attack, seed=3)
     np.testing.assert_allclose(found.advantages, expected, atol=1e-12)
     assert found.advantage.value == pytest.approx(np.mean(expected), abs=1e-12)
-
-
-def test_a_model_through_all_of_its_records_is_seen_through():
-    for attack in ATTACKS:  # four parameters, four records: errors inside are rounding errors
-        found = membership_experiment(Ridge(), X, Y, 4, models=20, attack=attack)
-        # every member is found, and no non-member but those whose error is below that of rounding
-        assert (found.advantages == 1.0).all()
+    with pytest.raises(ValueError, match="read-only"):
+        found.advantages[0] = 2.0
 
 
 def test_classification_goes_by_the_log_loss():
@@ -175,21 +149,6 @@ def test_classification_goes_by_the_log_loss():
     assert (alike.advantages == 0.0).all()
     noisy = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, noise=1e3, attack="fixed threshold")
     assert abs(noisy.advantage.value) < 4 * np.std(noisy.advantages) / 10
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_no_advantage_passes_one_and_the_array_is_safe(attack):
-    found = membership_experiment(Ridge(), X, Y, 5, models=50, attack=attack)
-    assert (np.abs(found.advantages) <= 1).all()
-    assert -1 <= found.advantage.low <= found.advantage.high <= 1
-    with pytest.raises(ValueError, match="read-only"):
-        found.advantages[0] = 2.0
-
-
-def test_all_numbers_are_the_same_for_any_number_of_workers():
-    settings = {"size": 10, "models": 40, "noise": 0.1, "nonmembers": 20, "seed": 5}
-    one, two = (membership_experiment(Ridge(l2=0.1), X, Y, **settings, workers=workers) for workers in (1, 2))
-    assert one.advantages.tobytes() == two.advantages.tobytes()
 
 
 def test_the_cache_serves_all_attacks(tmp_path):
@@ -206,17 +165,6 @@ def test_one_nonmember_is_enough_and_none_is_refused():
     assert len(found.advantages) == 30
     with pytest.raises(InputError, match="size"):
         membership_experiment(Ridge(l2=0.1), X, Y, 80)
-
-
-def test_nonmembers_are_outside_and_all_of_them_if_few():
-    y = np.arange(30.0)
-    for world, members in enumerate(matrix(random_sets(30, 7, 50, seed=0))):
-        indices = np.flatnonzero(members)
-        everyone = _Losses(Mean(), y, y, 0.0, 23, seed=0)._nonmembers(world, indices)
-        assert np.array_equal(everyone, np.flatnonzero(~members))
-        some = _Losses(Mean(), y, y, 0.0, 10, seed=0)._nonmembers(world, indices)
-        assert len(np.unique(some)) == 10
-        assert not members[some].any()
 
 
 def test_nonmembers_are_a_uniform_sample_of_those_outside():

@@ -88,16 +88,6 @@ def test_every_revealed_row_is_queried_once_of_a_bare_oracle():
         assert (points == row).all(axis=1).sum() == copies
 
 
-def test_the_same_seed_gives_the_same_records():
-    X, y = people(100, 2)
-    models, prior = leave_one_out(X, y), Prior.box(X.shape[1])
-    one, two = (
-        combined().run(Oracle.of(models, X, y, RecordExplanation(3), budget=300), prior, np.random.default_rng(5))
-        for _ in range(2)
-    )
-    assert (one.records.tolist(), one.at.tolist()) == (two.records.tolist(), two.at.tolist())
-
-
 def test_wrong_settings_are_one_sentence():
     with pytest.raises(InputError, match="dimensions"):
         combined(dimensions=2.5)

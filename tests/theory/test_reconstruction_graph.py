@@ -5,7 +5,7 @@ import pytest
 
 from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import BudgetSpent, Oracle, OracleAnswer, Prior
+from leakscope.releases.oracle import BudgetSpent, Oracle, Prior
 from leakscope.releases.record_explanations.explanation import RecordExplanation
 from leakscope.releases.record_explanations.graph import ORDERS, influence_graph
 from leakscope.releases.record_explanations.logistic import leave_one_out
@@ -106,32 +106,6 @@ def test_the_budget_is_kept_and_the_attack_ends_without_one(order, world):
     found = run(world, 4, order, patience=5, records=False)
     assert "5" in found.notes["why"]
     assert len(found) >= K
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_larger_budget_only_adds_to_what_fell_before(order, world):
-    runs = [run(world, 5, order, budget=budget).records.tolist() for budget in (20, 60)]
-    assert runs[1][: len(runs[0])] == runs[0]
-
-
-def test_it_works_on_a_bare_oracle_that_hides_influences_and_names_records_as_it_likes():
-    # Point j (a number from 0 to 9) is explained by record j // 2, whose id is 100 + j // 2: from 9 to 4, 2, 1, 0.
-    def answer(points):
-        ids = np.round(points).astype(int) // 2 + 100
-        shown = np.unique(ids)
-        return OracleAnswer(np.full(len(points), 0.5), ids, None, shown, (shown - 100.0)[:, None], np.zeros(len(shown)))
-
-    prior = Prior(np.array([0.0]), np.array([9.0]), np.array([[9.0]]))
-    found = graph_traversal().run(Oracle(answer, 1, 1), prior, np.random.default_rng(0))
-    assert found.records.tolist() == [104, 102, 101, 100]
-    assert found.at.tolist() == [1, 2, 3, 4]
-    assert found.queries == 5
-
-
-def test_refused_queries_reveal_nothing(world):
-    oracle = oracle_of(world, refuse=lambda points: np.ones(len(points), bool))
-    found = graph_traversal(patience=4).run(oracle, Prior.box(8), np.random.default_rng(0))
-    assert (len(found), found.queries) == (0, 4)
 
 
 def test_wrong_input_is_refused():

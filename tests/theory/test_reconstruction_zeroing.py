@@ -87,15 +87,6 @@ def test_it_recovers_more_from_networks_than_uniform_queries_do(k):
     assert np.mean(gains) > 2.78 * error  # Student's t with 4 degrees of freedom, 95 %
 
 
-def test_the_networks_were_trained_without_the_record():
-    """Of the stand-in itself: a mean over 20 with a rate r is a mean over 19 with a rate 19/20·r."""
-    X, y = categories(20, 0)
-    points = np.random.default_rng(0).random((50, X.shape[1]))
-    left_out = Networks(X, y, 1).probabilities_without(points)[:, -1]
-    fewer = Networks(X[:-1], y[:-1], 1, rate=0.3 * 19 / 20).probabilities(points)
-    np.testing.assert_allclose(left_out, fewer, atol=1e-10)  # rounding, over 400 steps
-
-
 def test_a_bare_oracle_of_either_sign():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 12)), rng.integers(0, 2, 60)

@@ -60,8 +60,8 @@ class LogisticClassifier:
         return _design(features, self.degree, scale)
 
     def decision_function(self, features: Floats) -> Floats:
-        """Return the log-odds of membership."""
-        return np.asarray(self.weights @ self.design(features))
+        """Return the log-odds of membership, in float32: equal records get equal scores, however their sums are rounded."""
+        return (self.weights @ self.design(features)).astype(np.float32).astype(np.float64)
 
     def loss_unseen(self, features: Floats, member: Booleans, part: Indices) -> float:
         """Return the cross-validated log-loss, summed: one Newton step from the weights of all records to those without each part.

@@ -70,9 +70,9 @@ def audit(
     with shared.progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
-            releases=None if releases is None else releases.split(","), attacks=None if attacks is None else attacks.split(","),
-            margin=margin, epsilon=epsilon, delta=delta, command=shared.command_line(context), model_digest=digest, progress=progress,
-            **said, **asked,
+            releases=None if releases is None else releases.split(","),
+            attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
+            command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,
         )  # fmt: skip
     gate = None if rules is None else conditions.judge(rules, result)
     shared.finish(result, out, as_json, include=others, gate=gate)

@@ -19,7 +19,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.core.lazy import former_name
 from leakscope.models.model import Model
-from leakscope.models.target import Target, TrainingRecipe
+from leakscope.models.target import Target, TrainingRecipe, training_key
 
 if TYPE_CHECKING:
     from leakscope.releases.record_explanations.release import RecordRelease
@@ -105,12 +105,10 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
     if made.learner is not None:
         learner = made.learner
         model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed))
-    answers = [made.answers] if made.answers is not None else []
-    if gives_labels_only(target) and model.gives_probabilities:
-        answers.append(say_labels)
-    for change in answers:
-        model = with_answers(model, change)
-        learner = None if learner is None else TrainingRecipe(learner.name, partial(_fit, learner, change), learner.key)
+    for change in (made.answers, say_labels if gives_labels_only(target) and model.gives_probabilities else None):
+        if change is not None:
+            model = with_answers(model, change)
+            learner = learner and TrainingRecipe(learner.name, partial(_fit, learner, change), learner.key)
     return replace(target, model=model, learner=learner)
 
 
@@ -142,15 +140,7 @@ def make_learner(name: str, fit: Any) -> TrainingRecipe:
 
     ``X`` are records as in the target, ``y`` codes of classes or values, and the model must have the target's classes.
     """
-    from uuid import uuid4
-
-    from leakscope.data.fingerprints import fingerprint
-
-    try:
-        key = fingerprint(fit, fitted=True)  # fitted parts, such as an encoding, belong to the key
-    except InputError:
-        key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
-    return TrainingRecipe(name, fit, key)
+    return TrainingRecipe(name, fit, training_key(fit, fitted=True))  # such as an encoding, which is part of the recipe
 
 
 class Allowed(NamedTuple):

@@ -9,19 +9,13 @@ from less training. They stop networks by epochs; Leakscope does the same for ev
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_of, refuse_other_steps, with_parameters
 from leakscope.models.encoding import last_step
-from leakscope.models.model import Model
-from leakscope.models.target import EstimatorFit, Target
+from leakscope.models.target import Target
 
 ITERATIVE = (
     "LogisticRegression",
@@ -79,12 +73,4 @@ class EarlyStopping(Tunable):
         notes = (idle, NOTHING_PROVEN) if setting >= most else (NOTHING_PROVEN,)
         recipe: Any = learner.fit
         stopped = with_parameters(recipe, {parameter: min(int(setting), most)})
-        return Defended(make_learner(learner.name, partial(_fit, stopped)), notes=notes)
-
-
-def _fit(recipe: EstimatorFit, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is intended
-        return recipe(X, y, rng)
+        return Defended(make_learner(learner.name, stopped), notes=notes)

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from leakscope.releases.feature_explanations import FeatureExplanation, parse
 
 
-@dataclass(frozen=True)
-class ChangedExplanation:
-    """Changes some settings of an explanation.
+def changed(name: str, **settings: Any) -> str:
+    """Change some settings of an explanation.
 
     Examples
     --------
-    >>> ChangedExplanation({"top": 5})("gradient:digits=2")
+    >>> changed("gradient:digits=2", top=5)
     'gradient:top=5:digits=2'
     """
-
-    settings: dict[str, Any]
-
-    def __call__(self, name: str) -> str:
-        return replace(parse(name), **self.settings).name
+    return replace(parse(name), **settings).name
 
 
-@dataclass(frozen=True)
-class Smoothed:
-    """Replaces a derivative by SmoothGrad and keeps the other settings of the explanation.
+def smoothed(name: str, sigma: float) -> str:
+    """Replace a derivative by SmoothGrad and keep the other settings of the explanation.
 
     Examples
     --------
-    >>> Smoothed(0.5)("gradient:top=5")
+    >>> smoothed("gradient:top=5", sigma=0.5)
     'smoothgrad:sigma=0.5:top=5'
     """
-
-    sigma: float
-
-    def __call__(self, name: str) -> str:
-        given = parse(name)
-        kept = {item: getattr(given, item) for item in ("output", "noise", "normalised", "top", "decimals", "digits")}
-        if given.method not in ("gradient", "smoothgrad"):
-            kept["output"] = None
-        return FeatureExplanation("smoothgrad", sigma=self.sigma, **kept).name
+    given = parse(name)
+    kept = {item: getattr(given, item) for item in ("output", "noise", "normalised", "top", "decimals", "digits")}
+    if given.method not in ("gradient", "smoothgrad"):
+        kept["output"] = None
+    return FeatureExplanation("smoothgrad", sigma=sigma, **kept).name

@@ -20,8 +20,7 @@ from leakscope.core.failures import cause
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import read_pair, take_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
-from leakscope.models.adapters import pick_columns
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, same_form
 from leakscope.models.model import Model, label_codes
 from leakscope.models.target import Target, TrainingRecipe
 
@@ -100,23 +99,10 @@ class MoreData:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{WHERE} has labels that are not numbers: pass numbers") from cause(error)
-        X = _same_form(target.members.X, X)
+        X = same_form(target.members.X, X, WHERE)
         judged = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
         other = ~np.isin(row_hashes(X), judged)
         return take_rows(X, other), labels[other]
-
-
-def _same_form(members: Any, X: Any) -> Any:
-    if isinstance(members, pd.DataFrame) != isinstance(X, pd.DataFrame):
-        raise InputError(f"the training set and {WHERE} must both be DataFrames, or neither")
-    if not isinstance(members, pd.DataFrame):
-        if members.shape[1:] != X.shape[1:]:
-            raise InputError(f"{WHERE} has shape {X.shape[1:]}, the training set {members.shape[1:]}: use one shape")
-        return X
-    X = pick_columns(X, tuple(members.columns))
-    # Categorical columns keep their type only if both tables have the same categories.
-    categories = {name: kind for name, kind in members.dtypes.items() if isinstance(kind, pd.CategoricalDtype)}
-    return X.astype(categories)
 
 
 def _fit(

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.bounds.guarantee import Guarantee
@@ -28,12 +27,13 @@ from leakscope.core.checks import check_count, check_share
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.data.fingerprints import row_hashes
-from leakscope.data.records import list_names, read_features, take_rows
+from leakscope.data.records import read_features, take_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.retraining import NO_LEARNER
+from leakscope.defenses.retraining import NO_LEARNER, same_form
 from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe
 
+WHERE = "the public records"
 RESTS_ON = (
     "the public records are public and were not chosen by means of the training records, the classes are public, each "
     "teacher is trained on its own records only, and the seed is secret"
@@ -190,15 +190,8 @@ def _certain(label: int, classes: int, X: Any) -> Floats:
 
 def _read_public(public: Any, X: Any) -> Any:
     """Return the public records with the columns of the training records."""
-    table = read_features(public[0] if isinstance(public, tuple) else public, "the public records")
-    if isinstance(table, pd.DataFrame) != isinstance(X, pd.DataFrame):
-        raise InputError("the training set and public= must both be tables with named columns, or both arrays")
-    if isinstance(X, pd.DataFrame):
-        if lacking := [name for name in X.columns if name not in table.columns]:
-            raise InputError(f"public= lacks the columns {list_names(lacking)}: add them")
-        table = table[list(X.columns)]
-    elif table.shape[1:] != X.shape[1:]:
-        raise InputError(f"public= has shape {table.shape[1:]}, the training set {X.shape[1:]}: use one shape")
+    table = read_features(public[0] if isinstance(public, tuple) else public, WHERE)
+    table = same_form(X, table, f"{WHERE} (public=)")
     if not len(table):
         raise InputError("public= is empty: pass records without labels (--public public.csv)")
     return table

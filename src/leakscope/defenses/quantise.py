@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.defenses.explained import ChangedExplanation
+from leakscope.defenses.explained import changed
 from leakscope.models.target import Target
 
 
@@ -30,4 +31,4 @@ class Quantise(Tunable):
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """Return the rounded explanation."""
-        return Defended(explanation=ChangedExplanation({"digits": int(setting)}))
+        return Defended(explanation=partial(changed, digits=int(setting)))

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Defense
+from leakscope.models.adapters import pick_columns
 from leakscope.models.encoding import last_step
 from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
@@ -20,6 +23,20 @@ def learner_of(defense: Defense, target: Target) -> TrainingRecipe:
     if (reason := defense.refuse(target)) or target.learner is None:
         raise InputError(f"defense {defense.name!r} cannot be applied to this model: {reason}")
     return target.learner
+
+
+def same_form(members: Any, X: Any, where: str) -> Any:
+    """Return further records with the columns and categories of the training records; refuse another form."""
+    if isinstance(members, pd.DataFrame) != isinstance(X, pd.DataFrame):
+        raise InputError(f"the training set and {where} must both be DataFrames with named columns, or both arrays")
+    if not isinstance(members, pd.DataFrame):
+        if members.shape[1:] != X.shape[1:]:
+            raise InputError(f"{where} have shape {X.shape[1:]}, the training set {members.shape[1:]}: use one shape")
+        return X
+    X = pick_columns(X, tuple(members.columns))
+    # Categorical columns keep their type only if both tables have the same categories.
+    categories = {name: kind for name, kind in members.dtypes.items() if isinstance(kind, pd.CategoricalDtype)}
+    return X.astype(categories)
 
 
 def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> str | None:

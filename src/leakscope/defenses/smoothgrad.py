@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Allowed, Defended, Tunable
-from leakscope.defenses.explained import Smoothed
+from leakscope.defenses.explained import smoothed
 from leakscope.models.target import Target
 
 
@@ -30,4 +31,4 @@ class SmoothGrad(Tunable):
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """Replace the explanation by SmoothGrad."""
-        return Defended(explanation=Smoothed(float(setting)))
+        return Defended(explanation=partial(smoothed, sigma=float(setting)))

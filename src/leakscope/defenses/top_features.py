@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.defenses.explained import ChangedExplanation
+from leakscope.defenses.explained import changed
 from leakscope.models.target import Target
 
 
@@ -30,4 +31,4 @@ class TopFeatures(Tunable):
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """Return the explanation with this number of features."""
-        return Defended(explanation=ChangedExplanation({"top": int(setting)}))
+        return Defended(explanation=partial(changed, top=int(setting)))

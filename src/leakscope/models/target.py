@@ -320,7 +320,7 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | Non
             raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model")
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
         recipe = FunctionFit(fit, adapted.task, adapted.classes, outputs, is_torch_module(model))
-        return TrainingRecipe(adapted.name, recipe, _key(replace(recipe, fit=getattr(fit, "key", fit)))), []
+        return TrainingRecipe(adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit)))), []
     if not is_estimator(model):
         return None, []
     from sklearn.base import clone
@@ -332,14 +332,14 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | Non
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
     again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
-    return TrainingRecipe(adapted.name, again, _key(again)), []
+    return TrainingRecipe(adapted.name, again, training_key(again)), []
 
 
-def _key(*recipe: Any) -> str:
-    """Return the fingerprint of everything that the training depends on."""
+def training_key(recipe: Any, fitted: bool = False) -> str:
+    """Return the fingerprint of everything that the training depends on; see `fingerprint` for ``fitted``."""
     from leakscope.data.fingerprints import fingerprint
 
     try:
-        return fingerprint(*recipe)
+        return fingerprint(recipe, fitted=fitted)
     except InputError:
         return uuid4().hex  # unique, so that the cache never returns results of another learner

@@ -22,7 +22,7 @@ that of the Gaussian approximation, as in the paper, and ``note`` states that va
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal, NamedTuple
 
@@ -43,6 +43,9 @@ READING = (
     "counts as many parameters as features)"
 )
 NO_NUMBERS = "The extracted text of the paper has no numbers of its figures: trends are compared."
+#: How much is drawn and trained for each point: see `SweepEffort`.
+FULL = {"records": 200, "draws": 2000, "models": 200}
+QUICK = {"records": 50, "draws": 400, "models": 40}
 
 COLUMNS = [
     "leakage", "leakage_median", "rho_mi", "bound",
@@ -60,6 +63,21 @@ class SweepCase(NamedTuple):
     size: int
     noise: float = 0.0
     features: int = 5
+
+
+class SweepAxis(NamedTuple):
+    """What varies, in words whose last one is the name of the column, the trend that the paper states, and a power law.
+
+    With ``power_law`` the slope of the leakage on logarithmic axes is noted.
+    """
+
+    words: str
+    expected: Literal["falls", "rises"] = "falls"
+    power_law: bool = False
+
+    @property
+    def symbol(self) -> str:
+        return self.words.split()[-1]
 
 
 class SweepEffort(NamedTuple):
@@ -110,7 +128,7 @@ class SweepPoint(NamedTuple):
 
 
 def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Load Load Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
+    """Load Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
     from leakscope.data import datasets
 
     data = datasets.load("adult", preparation="codes", components=features)
@@ -156,33 +174,18 @@ def _measure(work: Work, case: SweepCase, X: NDArray[np.float64], y: NDArray[Any
 
 
 def sweep(
-    work: Work,
-    cases: Sequence[SweepCase],
-    effort: SweepEffort,
-    settings: dict[str, Any],
-    *,
-    axis: str,
-    expected: Literal["falls", "rises"] = "falls",
-    power_law: bool = False,
+    work: Work, axis: SweepAxis, cases: Sequence[SweepCase], effort: SweepEffort, about: Mapping[str, Any]
 ) -> Reproduction:
-    """Measure every case, and decide whether leakage and advantage have the trend that the paper states.
-
-    Parameters
-    ----------
-    axis
-        What varies, in words below the figure; the symbol at its end is the name of the column.
-    power_law
-        Whether the slope of the leakage on logarithmic axes is noted.
-    """
-    symbol, points = axis.split()[-1], measure(work, cases, effort)
-    series = _series(cases, points, symbol)
+    """Measure every case, and decide trends; ``about`` are settings of the figure besides those of ``work``."""
+    points = measure(work, cases, effort)
+    series = _series(cases, points, axis.symbol)
     return work.result(
-        settings={"reading": READING, **settings, **effort._asdict()},
-        columns=[symbol, *COLUMNS],
+        settings={"reading": READING, **about, **work.settings, **effort._asdict()},
+        columns=[axis.symbol, *COLUMNS],
         rows=[[case.place, *point.cells()] for case, point in zip(cases, points, strict=True)],
-        statements=[follows(name, expected, series[name]) for name in ("leakage", "advantage")],
-        notes=_notes(cases, points, series, power_law),
-        panels=_figures([f"{case.place:g}" for case in cases], points, axis, effort),
+        statements=[follows(name, axis.expected, series[name]) for name in ("leakage", "advantage")],
+        notes=_notes(cases, points, series, axis.power_law),
+        panels=_figures([f"{case.place:g}" for case in cases], points, axis.words, effort),
     )
 
 

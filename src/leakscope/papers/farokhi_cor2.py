@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import mean
 from leakscope.core.result import Claim
-from leakscope.papers import panels
+from leakscope.papers import farokhi, panels
 from leakscope.papers.farokhi import COLUMNS, READING, SweepCase, SweepEffort, SweepPoint, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.trends import follows, slope
@@ -37,18 +36,14 @@ PAPER = {
     ),
     "numbers": "The paper has no experiment for it; the order is compared.",
 }
-FULL = {
+FULL = farokhi.FULL | {
     "deviations": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3),
     "epsilons": (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 200.0),
     "size": 30,
     "l2": 1.0,
     "delta": 1e-5,
-    "records": 200,
-    "draws": 2000,
-    "models": 200,
 }
-QUICK = FULL | {"deviations": (1e-4, 5e-4, 2e-3), "epsilons": (0.5, 10.0), "records": 50, "draws": 400, "models": 40}
-
+QUICK = FULL | farokhi.QUICK | {"deviations": (1e-4, 5e-4, 2e-3), "epsilons": (0.5, 10.0)}
 
 BETWEEN = 1.5  # a power above counts as 2, below as 1
 VARIANCE = "The fall begins with the variance t² of the noise. Under (ε, δ) its order is then log(1/δ)/ε²."
@@ -80,7 +75,9 @@ def run(
     if any(point.leakage is None for point in points):
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]
-    falls = [_fall(bare, point) for point in small]
+    # how much less each record leaks with noise: both were measured on the same draws
+    leaks, *less = (point.leakage.records["kl"].to_numpy(float) for point in (bare, *small))
+    falls = [mean(leaks - left) for left in less]
     order = slope(deviations, falls)
     return work.result(
         settings={
@@ -111,14 +108,6 @@ def _rows(
 ) -> list[list[Cell]]:
     parts = zip(noises, middle, points, strict=True)
     return [[part, noise, *cells, *point.cells()] for noise, cells, point in parts]
-
-
-def _fall(before: SweepPoint, after: SweepPoint) -> Estimate:
-    """Mean over records of how much less each leaks with noise; both were measured on the same draws."""
-    from leakscope.core.intervals import mean
-
-    less = before.leakage.records["kl"].to_numpy() - after.leakage.records["kl"].to_numpy()
-    return mean(np.asarray(less, np.float64), 0.95)
 
 
 def _statements(

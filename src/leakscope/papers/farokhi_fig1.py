@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
+from leakscope.learners import Ridge
+from leakscope.papers import farokhi
+from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -16,19 +18,12 @@ PAPER = {
     "statement": "Advantage and leakage decrease rapidly as the training set grows (λ = 0, 5 features).",
     "numbers": NO_NUMBERS,
 }
-FULL = {"sizes": (10, 20, 30, 50, 100, 200, 300, 500, 1000), "records": 200, "draws": 2000, "models": 200}
-QUICK = {"sizes": (10, 30, 100), "records": 50, "draws": 400, "models": 40}
+FULL = farokhi.FULL | {"sizes": (10, 20, 30, 50, 100, 200, 300, 500, 1000)}
+QUICK = farokhi.QUICK | {"sizes": (10, 30, 100)}
 
 
 def run(work: Work, sizes: Sequence[int], **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
-    from leakscope.learners import Ridge
-
-    return sweep(
-        work,
-        [SweepCase(size, Ridge(l2=0.0, intercept=False), size) for size in sizes],
-        SweepEffort(**effort),
-        {"learner": "least squares", "l2": 0.0, "features": 5, "sizes": sizes},
-        axis="Training records n",
-        power_law=True,
-    )
+    axis = SweepAxis("Training records n", power_law=True)
+    cases = [SweepCase(size, Ridge(l2=0.0, intercept=False), size) for size in sizes]
+    return sweep(work, axis, cases, SweepEffort(**effort), {"learner": "least squares", "l2": 0.0, "features": 5})

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
+from leakscope.learners import MLP
+from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -26,14 +27,7 @@ QUICK = {"sizes": (10, 100), "steps": 100, "records": 4, "draws": 40, "models": 
 
 def run(work: Work, sizes: Sequence[int], steps: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
-    from leakscope.learners import MLP
-
     network = MLP(widths=(50,) * 5, activation="tanh", steps=steps)
-    return sweep(
-        work,
-        [SweepCase(size, network, size) for size in sizes],
-        SweepEffort(**effort, space="function"),
-        {"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": sizes},
-        axis="Training records n",
-        power_law=True,
-    )
+    axis, cases = SweepAxis("Training records n", power_law=True), [SweepCase(size, network, size) for size in sizes]
+    about = {"learner": network.name, "l2": 0.0, "features": 5}
+    return sweep(work, axis, cases, SweepEffort(**effort, space="function"), about)

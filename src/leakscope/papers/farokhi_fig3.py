@@ -14,7 +14,9 @@ from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
-from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, adult, sweep
+from leakscope.learners import Ridge
+from leakscope.papers import farokhi
+from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, adult, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -25,25 +27,18 @@ PAPER = {
     "statement": "Advantage and leakage both decrease as the weight λ grows (n = 10, 5 features).",
     "numbers": NO_NUMBERS,
 }
-FULL = {
-    "weights": (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5),
-    "step": 1e-3,
-    "size": 10,
-    "records": 200,
-    "draws": 2000,
-    "models": 200,
-}
-QUICK = {"weights": (0.0, 1.0, 1e4), "step": 1e-3, "size": 10, "records": 50, "draws": 400, "models": 40}
+WEIGHTS = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+FULL = farokhi.FULL | {"weights": WEIGHTS, "step": 1e-3, "size": 10}
+QUICK = farokhi.QUICK | {"weights": (0.0, 1.0, 1e4), "step": 1e-3, "size": 10}
 
 
 def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each weight."""
-    from leakscope.learners import Ridge
     from leakscope.studies.leakage import membership_leakage
 
     cases = [SweepCase(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
-    settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": weights, "step": step}
-    result = sweep(work, cases, SweepEffort(**effort), settings, axis="Weight of regularisation λ")
+    about = {"learner": "ridge regression", "features": 5}
+    result = sweep(work, SweepAxis("Weight of regularisation λ"), cases, SweepEffort(**effort), about)
     X, y = adult()
     shared: dict[str, Any] = {"seed": work.seed, "workers": work.workers, "cache": work.cache}
     shared |= {"records": effort["records"], "draws": effort["draws"], "noise": step / math.sqrt(12)}

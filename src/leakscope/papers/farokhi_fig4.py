@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
+from leakscope.learners import Ridge
+from leakscope.papers import farokhi
+from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -22,22 +24,15 @@ PAPER = {
     "statement": "Advantage and leakage both increase with the number of features (n = 10, λ = 1e-6).",
     "numbers": NO_NUMBERS,
 }
-FULL = {"features": tuple(range(1, 15)), "size": 10, "l2": 1e-6, "records": 200, "draws": 2000, "models": 200}
-QUICK = {"features": (1, 3, 5, 8), "size": 10, "l2": 1e-6, "records": 50, "draws": 400, "models": 40}
+FULL = farokhi.FULL | {"features": tuple(range(1, 15)), "size": 10, "l2": 1e-6}
+QUICK = farokhi.QUICK | {"features": (1, 3, 5, 8), "size": 10, "l2": 1e-6}
 
 
 def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each number of features."""
-    from leakscope.learners import Ridge
-
-    result = sweep(
-        work,
-        [SweepCase(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
-        SweepEffort(**effort),
-        {"learner": "ridge regression", "l2": l2, "size": size, "features": features},
-        axis="Features p",
-        expected="rises",
-    )
+    axis, ridge = SweepAxis("Features p", expected="rises"), Ridge(l2=l2, intercept=False)
+    cases = [SweepCase(count, ridge, size, features=count) for count in features]
+    result = sweep(work, axis, cases, SweepEffort(**effort), {"learner": "ridge regression"})
     crowded = [count for count in features if count >= size]
     if not crowded:
         return result

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, SweepCase, SweepEffort, sweep
+from leakscope.learners import Ridge
+from leakscope.papers import farokhi
+from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
 
@@ -16,25 +18,13 @@ PAPER = {
     "statement": "Advantage and leakage both decrease as the noise grows (n = 30, λ = 0, 5 features).",
     "numbers": NO_NUMBERS,
 }
-FULL = {
-    "deviations": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
-    "size": 30,
-    "records": 200,
-    "draws": 2000,
-    "models": 200,
-}
-QUICK = {"deviations": (0.0, 0.1, 1.0), "size": 30, "records": 50, "draws": 400, "models": 40}
+FULL = farokhi.FULL | {"deviations": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), "size": 30}
+QUICK = farokhi.QUICK | {"deviations": (0.0, 0.1, 1.0), "size": 30}
 
 
 def run(work: Work, deviations: Sequence[float], size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each standard deviation of the noise."""
-    from leakscope.learners import Ridge
-
     least_squares = Ridge(l2=0.0, intercept=False)
-    return sweep(
-        work,
-        [SweepCase(deviation, least_squares, size, noise=deviation) for deviation in deviations],
-        SweepEffort(**effort),
-        {"learner": "least squares", "l2": 0.0, "features": 5, "size": size, "deviations": deviations},
-        axis="Standard deviation of the noise σ",
-    )
+    cases = [SweepCase(deviation, least_squares, size, noise=deviation) for deviation in deviations]
+    about = {"learner": "least squares", "l2": 0.0, "features": 5}
+    return sweep(work, SweepAxis("Standard deviation of the noise σ"), cases, SweepEffort(**effort), about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -43,6 +43,11 @@ class Panel:
     log_y: bool = False
     goal: float | None = None
     goal_label: str = ""
+
+    def finite(self) -> Panel:
+        """Give the panel without infinite ends of intervals."""
+        values = [tuple(y.finite() if isinstance(y, Estimate) else y for y in curve.y) for curve in self.curves]
+        return replace(self, curves=tuple(replace(curve, y=y) for curve, y in zip(self.curves, values, strict=True)))
 
 
 def lines(

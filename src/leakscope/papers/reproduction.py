@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, Outcome, Result, plain
-from leakscope.papers.panels import Curve, Panel
+from leakscope.papers.panels import Panel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ class Reproduction(Result):
             rows=tuple(dict(zip(columns, map(_cell, row), strict=True)) for row in rows),
             settings=plain(dict(settings)),
             compared=tuple(compared),
-            panels=tuple(replace(panel, curves=tuple(map(_finite, panel.curves))) for panel in panels),
+            panels=tuple(panel.finite() for panel in panels),
             notes=tuple(notes),
             **given,
         )
@@ -176,7 +176,3 @@ def _cell(cell: Any) -> Cell:
         return cell.finite()
     found: Cell = cell.item() if isinstance(cell, np.generic) else cell
     return found if not isinstance(found, float) or np.isfinite(found) else None
-
-
-def _finite(curve: Curve) -> Curve:
-    return replace(curve, y=tuple(one.finite() if isinstance(one, Estimate) else one for one in curve.y))

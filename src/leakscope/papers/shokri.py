@@ -66,6 +66,9 @@ TABLE_2: dict[Key, dict[str, tuple[float, float, float, float]]] = {
     "pictures": {"whole set": (100, 16, 24, 28)},
 }
 LEVELS = (1, 5, 10)  # the k of the paper's tables
+#: Settings that the figures and tables of section 5 share.
+FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1, 0.01)}
+QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,)}
 _FISH = {
     1: "aquarium fish", 32: "flatfish", 67: "ray", 73: "shark", 91: "trout",
     3: "bear", 42: "leopard", 43: "lion", 88: "tiger", 97: "wolf",
@@ -145,10 +148,8 @@ def _pictures() -> InfluenceData:
 
     if datasets.available("dogfish"):
         data = datasets.load("dogfish")
-        whole = {"whole set": np.ones(len(data), bool)}
-        return InfluenceData(
-            "pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800, data.stands_in
-        )
+        X, whole = np.asarray(data.X, np.float64), {"whole set": np.ones(len(data), bool)}
+        return InfluenceData("pictures", "Dog vs. Fish", X, data.y, whole, 1800, data.stands_in)
     name = "cifar100_20k" if datasets.available("cifar100_20k") else "cifar100"
     data = datasets.load(name)
     superclass = data.groups["superclass"].to_numpy(str)
@@ -213,6 +214,17 @@ def own_rank(drawn: Study) -> Indices:
     records = RecordExplanation(k=most).explain(drawn.loo, drawn.X).records
     own = records == np.arange(len(records))[:, None]
     return np.where(own.any(axis=1), own.argmax(axis=1), max(LEVELS)).astype(np.intp)
+
+
+def revealed(drawn: Study) -> list[int]:
+    """Give how many records are among the first k of their own explanation, for each k."""
+    place = own_rank(drawn)
+    return [int(np.sum(place < k)) for k in LEVELS]
+
+
+def shares(case: InfluenceCase, counts: Sequence[Sequence[int]]) -> list[Estimate]:
+    """Give the means over draws of what `revealed` counted, as shares in percent."""
+    return [mean_share([count / case.size for count in column]) for column in zip(*counts, strict=True)]
 
 
 def columns(*names: str) -> list[str]:

@@ -107,15 +107,13 @@ def state(drawn: Sequence[Stopped]) -> list[Cell]:
     return [round(float(value), 4) for value in np.mean(values, axis=0)]
 
 
-def _points(share: float) -> float:
-    return -50 + 100 * share
-
-
 def accuracy_curves(groups: Mapping[float, GapGroup], names: Sequence[str]) -> dict[str, list[tuple[float, Estimate]]]:
     """Give the accuracy of each attack against the gap, in points of a hundred above one half."""
-    return {
-        name: [(gap, accuracy(group.answers[name]).mapped(_points)) for gap, group in groups.items()] for name in names
-    }
+
+    def points(group: GapGroup, name: str) -> Estimate:
+        return accuracy(group.answers[name]).mapped(lambda share: -50 + 100 * share)
+
+    return {name: [(gap, points(group, name)) for gap, group in groups.items()] for name in names}
 
 
 def drawing(

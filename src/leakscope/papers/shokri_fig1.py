@@ -84,11 +84,22 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Scores:  # noqa: A
 def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers
+    points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
+    above_chance = {attack for attack, point in points.items() if point.low > 0.5}
+    over = gain(answers[BOTH], answers[PREDICTION])
+    # of the attackers that see no label none is above chance; inconclusive where no attacker is
+    holds = "∇c; l" in above_chance and not above_chance & {"∇c", PREDICTION, BOTH} if above_chance else None
+    only_with_labels = [statement(f"4.2 on {name}: only with labels", holds, points)]
     return [
         *(_growth(name, targets) if len(targets) > 1 else []),
         _loss_is_best(name, most, answers),
-        _nothing_added(name, most, answers),
-        *([_only_with_labels(name, answers)] if source.key == "diabetes130" else []),
+        # inconclusive where neither is above chance
+        statement(
+            f"4.3 on {name}: the gradient adds nothing",
+            False if over.low > 0 else True if {PREDICTION, BOTH} & above_chance else None,
+            {f"∇c; c minus c, gap {most:g}": over},
+        ),
+        *(only_with_labels if source.key == "diabetes130" else []),
     ]
 
 
@@ -143,19 +154,3 @@ def _loss_is_best(name: str, gap: float, answers: Answers) -> Claim:
         holds,
         {f"loss minus {attack}, gap {gap:g}": by for attack, by in behind.items()},
     )
-
-
-def _nothing_added(name: str, gap: float, answers: Answers) -> Claim:
-    """Observation 4.3: ∇c; c is not significantly better than c; inconclusive where neither is above chance."""
-    over = gain(answers[BOTH], answers[PREDICTION])
-    leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
-    holds = False if over.low > 0 else True if leaks else None
-    return statement(f"4.3 on {name}: the gradient adds nothing", holds, {f"∇c; c minus c, gap {gap:g}": over})
-
-
-def _only_with_labels(name: str, answers: Answers) -> Claim:
-    """Observation 4.2, hospital: ∇c; l is above chance, and ∇c, c and ∇c; c are not; inconclusive where none is."""
-    points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
-    above_chance = {attack for attack, point in points.items() if point.low > 0.5}
-    holds = "∇c; l" in above_chance and not above_chance & {"∇c", PREDICTION, BOTH} if above_chance else None
-    return statement(f"4.2 on {name}: only with labels", holds, points)

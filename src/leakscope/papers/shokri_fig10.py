@@ -31,8 +31,8 @@ PAPER = {
     ),
     "numbers": "Largest component: Adult 167 and hospital 228 of 2,000 records, Dog vs. Fish 50 of 1,800; queries about 2 times.",
 }
-FULL = {"k": 5, "size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1), "starts": 20}
-QUICK = {"k": 5, "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,), "starts": 5}
+FULL = shokri.FULL | {"k": 5, "hospital_weights": (1.0, 0.1), "starts": 20}
+QUICK = shokri.QUICK | {"k": 5, "starts": 5}
 
 ORDERS: tuple[Literal["breadth-first", "depth-first", "random"], ...] = ("breadth-first", "depth-first", "random")
 SLIGHTLY = 1.5  # how many times the largest component the median traversal may reveal
@@ -114,10 +114,5 @@ def _statements(case: InfluenceCase, values: Sequence[Estimate]) -> list[Claim]:
 def _figure(case: InfluenceCase, walks: Sequence[Walks]) -> panels.Panel:
     shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
     largest = 100 * float(np.mean([walk.largest for walk in walks]))
-    return panels.histograms(
-        f"{case.name} (largest component: {largest:.1f} %)",
-        shares,
-        x_label="Training records revealed (%)",
-        y_label="Starts",
-        log_x=False,
-    )
+    title, x_label = f"{case.name} (largest component: {largest:.1f} %)", "Training records revealed (%)"
+    return panels.histograms(title, shares, x_label=x_label, y_label="Starts", log_x=False)

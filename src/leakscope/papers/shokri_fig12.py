@@ -37,25 +37,6 @@ PAPER = {
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure: its statements are compared.",
 }
-FULL = {
-    "gaps": (0.15, 0.25, 0.3),
-    "methods": (
-        "gradient", "gradient_x_input", "integrated_gradients", "lrp", "deeplift",
-        "smoothgrad:samples=20", "smoothgrad:sigma=1.0:samples=20",
-    ),
-    "records": 2505,
-    "judged": 1200,
-    "draws": 2,
-}  # fmt: skip
-QUICK = {
-    "gaps": (0.25,),
-    "methods": ("gradient", "integrated_gradients", "lrp", "smoothgrad:samples=5"),
-    "records": 300,
-    "judged": 150,
-    "draws": 1,
-}
-
-SIMILAR = 0.03  # accuracies that may be this close count as similar
 LABELS = {
     "gradient": "gradient",
     "gradient_x_input": "× input",
@@ -63,6 +44,14 @@ LABELS = {
     "lrp": "LRP",
     "deeplift": "DeepLIFT",
 }
+SMOOTHED = ("smoothgrad:samples=20", "smoothgrad:sigma=1.0:samples=20")
+FULL = shokri_targets.FULL | {"gaps": (0.15, 0.25, 0.3), "methods": (*LABELS, *SMOOTHED)}
+QUICK = shokri_targets.QUICK | {
+    "gaps": (0.25,),
+    "methods": ("gradient", "integrated_gradients", "lrp", "smoothgrad:samples=5"),
+}
+
+SIMILAR = 0.03  # accuracies that may be this close count as similar
 Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 
@@ -148,13 +137,8 @@ def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
-        [_label(method) for method in methods],
+        [LABELS.get(how.method, f"SmoothGrad {how.sigma:g}") for how in map(parse, methods)],
         {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
         x_label="Explanation",
         y_label="Advantage of the attack (0: random guess)",
     )
-
-
-def _label(method: str) -> str:
-    how = parse(method)
-    return f"SmoothGrad {how.sigma:g}" if how.method == "smoothgrad" else LABELS[how.method]

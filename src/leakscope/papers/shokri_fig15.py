@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri import LEVELS, InfluenceCase, Study
+from leakscope.papers.shokri import LEVELS, InfluenceCase
 from leakscope.papers.trends import Series, follows, slope
 from leakscope.papers.work import Work
 
@@ -32,12 +30,9 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     """Count the self-revealing records at each size; large sets are drawn less often, for ``records`` in all."""
     source = shokri.load("adult")
     found = [InfluenceCase(source, 1.0, min(most_draws, max(2, records // size)), size) for size in sizes]
-    counts = shokri.over_draws(work, found, _counts)
-    shares = [
-        [shokri.mean_share([draw[place] / case.size for draw in drawn]) for place in range(len(LEVELS))]
-        for case, drawn in zip(found, counts, strict=True)
-    ]
-    numbers = [[shokri.mean_count([draw[place] for draw in drawn]) for place in range(len(LEVELS))] for drawn in counts]
+    counts = shokri.over_draws(work, found, shokri.revealed)
+    shares = list(map(shokri.shares, found, counts))
+    numbers = [[shokri.mean_count(column) for column in zip(*drawn, strict=True)] for drawn in counts]
     percent, counted = (
         {f"k = {k}": [row[place] for row in table] for place, k in enumerate(LEVELS)} for table in (shares, numbers)
     )
@@ -57,7 +52,11 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
             *(follows(f"share for {name}", "falls", placed(series)) for name, series in percent.items()),
             *(follows(f"number for {name}", "rises", placed(series)) for name, series in counted.items()),
         ],
-        notes=_slopes(sizes, percent),
+        notes=[
+            f"The share for {name} falls as n to the power {write(falls)}."
+            for name, series in percent.items()
+            if (falls := slope(sizes, series)) is not None
+        ],
         panels=[panels.lines(
             TITLE,
             {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
@@ -66,17 +65,3 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
             log_y=False,
         )],
     )  # fmt: skip
-
-
-def _counts(drawn: Study) -> list[int]:
-    place = shokri.own_rank(drawn)
-    return [int(np.sum(place < k)) for k in LEVELS]
-
-
-def _slopes(sizes: Sequence[int], percent: dict[str, list[Estimate]]) -> list[str]:
-    """State how slowly the shares fall."""
-    return [
-        f"The share for {name} falls as n to the power {write(found)}."
-        for name, series in percent.items()
-        if (found := slope(sizes, series)) is not None
-    ]

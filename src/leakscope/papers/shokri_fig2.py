@@ -14,7 +14,7 @@ from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, GapGroup, attack_figure
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, GapGroup, attack_figure
 from leakscope.papers.shokri_targets import OverfitData, accuracy, auc, gain
 from leakscope.papers.work import Work
 
@@ -60,23 +60,15 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
 def _findings(source: OverfitData, targets: dict[float, GapGroup]) -> list[Claim]:
     """Both statements at the largest gap of a set; inconclusive where no attack on the gradient is above chance."""
     gap, answers = max(targets), targets[max(targets)].answers
-    leaks = any(accuracy(answers[name]).low > 0.5 for name in (NETWORK, TREE))
-    return [_tree_comes_close(source.name, gap, answers, leaks), _direction_tells_nothing(source.name, answers, leaks)]
-
-
-def _tree_comes_close(name: str, gap: float, answers: Answers, leaks: bool) -> Claim:
-    """Statement 1: the network is at most `CLOSE` better than the tree."""
-    network, tree = (accuracy(answers[attack]) for attack in (NETWORK, TREE))
+    figures = {f"{name}, gap {gap:g}": accuracy(answers[name]) for name in (NETWORK, TREE)}
+    leaks = any(figure.low > 0.5 for figure in figures.values())
     behind = gain(answers[NETWORK], answers[TREE])
-    holds = False if behind.low > CLOSE else True if leaks and behind.high <= CLOSE else None
-    figures = {f"network, gap {gap:g}": network, f"tree, gap {gap:g}": tree, "network minus tree": behind}
-    return statement(f"1 on {name}: the tree is competitive", holds, figures)
-
-
-def _direction_tells_nothing(name: str, answers: Answers, leaks: bool) -> Claim:
-    """Statement 2: neither accuracy nor AUC of the network on normalised gradients is significantly above one half."""
-    normalised, ranked = accuracy(answers[NETWORK_NORMALISED]), auc(answers[NETWORK_NORMALISED])
-    holds = False if max(normalised.low, ranked.low) > 0.5 else True if leaks else None
-    return statement(
-        f"2 on {name}: normalised gradients reveal nothing", holds, {"accuracy": normalised, "AUC": ranked}
-    )
+    competitive = False if behind.low > CLOSE else True if leaks and behind.high <= CLOSE else None
+    told = {"accuracy": accuracy(answers[NETWORK_NORMALISED]), "AUC": auc(answers[NETWORK_NORMALISED])}
+    nothing = False if max(figure.low for figure in told.values()) > 0.5 else True if leaks else None
+    return [
+        statement(
+            f"1 on {source.name}: the tree is competitive", competitive, figures | {"network minus tree": behind}
+        ),
+        statement(f"2 on {source.name}: normalised gradients reveal nothing", nothing, told),
+    ]

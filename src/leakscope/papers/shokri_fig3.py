@@ -90,7 +90,11 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
         rows=rows,
         statements=_findings(found, points),
         notes=[*not_reached(found, answers, gaps), *absent],
-        panels=drawing(found, [*map(_curves, points)], "Correlation, absolute value"),
+        panels=drawing(
+            found,
+            [{pair: [(gap, magnitude(by[pair])) for gap, by in series.items()] for pair in PAIRS} for series in points],
+            "Correlation, absolute value",
+        ),
     )
 
 
@@ -165,10 +169,6 @@ def _resampled(found: Signals, resamples: int, rng: np.random.Generator) -> tupl
             counts[:, side] = rng.multinomial(size, np.full(size, 1 / size), size=len(counts))
         parts.append(correlations(found, counts))
     return np.concatenate([value for value, _ in parts]), np.concatenate([error for _, error in parts])
-
-
-def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tuple[float, Estimate]]]:
-    return {pair: [(gap, magnitude(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
 
 
 def _findings(found: Sequence[OverfitCase], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:

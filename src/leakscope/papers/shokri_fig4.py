@@ -40,16 +40,8 @@ PAPER = {
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure, nor the size of the noise.",
 }
-FULL = {
-    "gap": 0.25,
-    "sigmas": (0.1, 0.2, 0.5, 1.0),
-    "samples": (1, 2, 5, 20),
-    "records": 2505,
-    "judged": 1200,
-    "epochs": 20,
-    "draws": 2,
-}
-QUICK = {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "records": 300, "judged": 150, "epochs": 6, "draws": 1}
+FULL = shokri_targets.FULL | {"gap": 0.25, "sigmas": (0.1, 0.2, 0.5, 1.0), "samples": (1, 2, 5, 20), "epochs": 20}
+QUICK = shokri_targets.QUICK | {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "epochs": 6}
 
 #: Of each distribution of norms the median with its interval, and after it the quartiles.
 COLUMNS = [
@@ -112,7 +104,9 @@ def run(
             case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
         )
         rng = np.random.default_rng([seed, number])
-        return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
+        names = ["end" if stopped.wanted is None else f"gap {stopped.wanted:g}" for stopped in found]
+        looks = [_look(stopped, settings, judged, rng) for stopped in found]
+        return [(name, stopped.gap, look) for name, stopped, look in zip(names, found, looks, strict=True)]
 
     answers = [part for seen in work.each(range(case.draws), look) for part in seen]
     names = list(dict.fromkeys(name for name, _, _ in answers))
@@ -125,10 +119,6 @@ def run(
         notes=_findings(rows),
         panels=[part for name in names for part in _figures(name, rows)],
     )
-
-
-def _name(stopped: Stopped) -> str:
-    return "end" if stopped.wanted is None else f"gap {stopped.wanted:g}"
 
 
 def _look(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, SizeEffort, SizeRow, figure, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, MEASURES, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
 
@@ -40,10 +39,7 @@ HIGH, LOW = 0.95, 0.5  # accuracies
 
 def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks at every number of features and classes."""
-    return figure(
-        work, features, classes, ("base",), SizeEffort(**effort), _statements,
-        lambda rows: [_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
-    )  # fmt: skip
+    return figure(work, features, classes, ("base",), SizeEffort(**effort), _statements, _figures)
 
 
 def _statements(classes: int, rows: Sequence[SizeRow]) -> list[Claim]:
@@ -109,19 +105,12 @@ def _more_classes(name: str, rows: Sequence[SizeRow], many: Sequence[SizeRow]) -
     ]
 
 
-def _correlations(rows: Sequence[SizeRow], classes: Sequence[int]) -> panels.Panel:
-    series = {f"{k} classes": [(row.features, row.correlation) for row in rows if row.classes == k] for k in classes}
-    return _lines("Correlation of membership and ‖∇c‖₁", series, "Pearson's coefficient")
-
-
-def _accuracies(rows: Sequence[SizeRow], classes: int) -> panels.Panel:
-    ours = [row for row in rows if row.classes == classes]
-    series = {
-        "training": [(row.features, row.train_accuracy) for row in ours],
-        "test": [(row.features, row.test_accuracy) for row in ours],
-    }
-    return _lines(f"Accuracy of the network, {classes} classes", series, "Accuracy")
-
-
-def _lines(title: str, series: dict[str, list[tuple[int, Estimate]]], y_label: str) -> panels.Panel:
-    return panels.lines(title, series, x_label="Features", y_label=y_label, log_y=False)
+def _figures(rows: Sequence[SizeRow]) -> list[panels.Panel]:
+    """The correlation, and for each number of classes the accuracies."""
+    by_classes = {k: [row for row in rows if row.classes == k] for k in dict.fromkeys(row.classes for row in rows)}
+    series = {f"{k} classes": [(row.features, row.correlation) for row in ours] for k, ours in by_classes.items()}
+    found = [("Correlation of membership and ‖∇c‖₁", "Pearson's coefficient", series)]
+    for k, ours in by_classes.items():
+        training, test = ([(row.features, getattr(row, name)) for row in ours] for name in MEASURES[2:])
+        found.append((f"Accuracy of the network, {k} classes", "Accuracy", {"training": training, "test": test}))
+    return [panels.lines(title, of, x_label="Features", y_label=y_label, log_y=False) for title, y_label, of in found]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import PaperNumber, Reproduction, compare
-from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase, Study
+from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
 from leakscope.papers.work import Work
 
 ID = "shokri-fig6"
@@ -20,15 +18,14 @@ PAPER = {
     "statement": "A quarter of each data set is revealed for k = 5, two thirds of the hospital data; 10 % of Adult for k = 1.",
     "numbers": "k = 1, 5, 10: Adult 10, 21, 28 %; hospital 33, 63, 75 %; Dog vs. Fish 16, 24, 28 %.",
 }
-FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1, 0.01)}
-QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0, 0.1)}
+FULL = shokri.FULL
+QUICK = shokri.QUICK | {"hospital_weights": (1.0, 0.1)}
 
 
 def run(work: Work, **drawn: Any) -> Reproduction:
     """Count the self-revealing records of every draw."""
     found = shokri.cases(**drawn)
-    shares = shokri.over_draws(work, found, _shares)
-    measured = [[shokri.mean_share(column) for column in zip(*parts, strict=True)] for parts in shares]
+    measured = list(map(shokri.shares, found, shokri.over_draws(work, found, shokri.revealed)))
     names = [f"k = {k}" for k in LEVELS]
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
@@ -38,7 +35,12 @@ def run(work: Work, **drawn: Any) -> Reproduction:
             for case, values in zip(found, measured, strict=True)
             for place, k in enumerate(LEVELS)
         ],
-        compared=_compared(found, measured),
+        compared=[
+            compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
+            for case, values in zip(found, measured, strict=True)
+            for place, k in enumerate(LEVELS)
+            if case.l2 == 1 and (stated := case.stated(place)) is not None
+        ],
         notes=_findings(found, measured),
         panels=[panels.bars(
             TITLE,
@@ -49,21 +51,6 @@ def run(work: Work, **drawn: Any) -> Reproduction:
             paper={name: [case.stated(place) for case in found] for place, name in enumerate(names)},
         )],
     )  # fmt: skip
-
-
-def _shares(drawn: Study) -> list[float]:
-    """Share of records that are among the first k of their own explanation, for each k."""
-    place = shokri.own_rank(drawn)
-    return [float(np.mean(place < k)) for k in LEVELS]
-
-
-def _compared(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[PaperNumber]:
-    return [
-        compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
-        for case, values in zip(found, measured, strict=True)
-        for place, k in enumerate(LEVELS)
-        if case.l2 == 1 and (stated := case.stated(place)) is not None
-    ]
 
 
 def _findings(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[str]:

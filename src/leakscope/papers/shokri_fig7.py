@@ -17,7 +17,7 @@ from leakscope.core.ranking import Ranking, ScoreSplit
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import InfluenceCase, Study
+from leakscope.papers.shokri import Study
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation
@@ -44,12 +44,10 @@ class Sizes(NamedTuple):
     revealed: Booleans
     nonmembers: Floats
 
-
-class Aucs(NamedTuple):
-    """AUC of all members against non-members, and of the members that are not revealed (None without any)."""
-
-    all: Estimate
-    rest: Estimate | None
+    @property
+    def share_revealed(self) -> Estimate:
+        """Percent of members that reveal themselves."""
+        return proportion(int(self.revealed.sum()), len(self.revealed)).mapped(lambda share: 100 * share)
 
 
 def run(work: Work, size: int) -> Reproduction:
@@ -57,16 +55,18 @@ def run(work: Work, size: int) -> Reproduction:
     found = shokri.cases(size, draws=1, picture_draws=1, hospital_weights=(1.0,))
     answers = shokri.over_draws(work, found, _sizes)
     sizes = [drawn for (drawn,) in answers]
-    aucs = [_aucs(drawn) for drawn in sizes]
+    aucs = [
+        [_auc(part, drawn.nonmembers) for part in (drawn.members, drawn.members[~drawn.revealed])] for drawn in sizes
+    ]
     return work.result(
         settings=shokri.settings(found, k=1, similar=SIMILAR),
         columns=["data", "members", "nonmembers", "revealed", "auc", "rest", "note"],
         rows=[
-            [case.name, len(drawn.members), len(drawn.nonmembers), _revealed(drawn), both.all,
-             both.rest, case.source.stands_in or None]
-            for case, drawn, both in zip(found, sizes, aucs, strict=True)
+            [case.name, len(drawn.members), len(drawn.nonmembers), drawn.share_revealed, every,
+             rest, case.source.stands_in or None]
+            for case, drawn, (every, rest) in zip(found, sizes, aucs, strict=True)
         ],
-        statements=[part for case, both in zip(found, aucs, strict=True) for part in _statements(case, both)],
+        statements=[part for case, both in zip(found, aucs, strict=True) for part in _statements(case.name, *both)],
         panels=[_figure(case.name, drawn) for case, drawn in zip(found, sizes, strict=True)],
     )  # fmt: skip
 
@@ -79,14 +79,8 @@ def _sizes(drawn: Study) -> Sizes:
     return Sizes(np.abs(members.influences[:, 0]), revealed, np.abs(others.influences[:, 0]))
 
 
-def _aucs(drawn: Sizes) -> Aucs:
-    rest = drawn.members[~drawn.revealed]
-    both = [auc(Ranking.of([ScoreSplit(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
-    return Aucs(both[0], both[1] if len(both) > 1 else None)
-
-
-def _revealed(drawn: Sizes) -> Estimate:
-    return proportion(int(drawn.revealed.sum()), len(drawn.revealed)).mapped(lambda share: 100 * share)
+def _auc(members: Floats, nonmembers: Floats) -> Estimate | None:
+    return auc(Ranking.of([ScoreSplit(members, nonmembers)])) if len(members) else None
 
 
 def _figure(name: str, drawn: Sizes) -> panels.Panel:
@@ -99,13 +93,11 @@ def _figure(name: str, drawn: Sizes) -> panels.Panel:
     return panels.histograms(name, positive, x_label="Largest |influence| on the record")
 
 
-def _statements(case: InfluenceCase, both: Aucs) -> list[Claim]:
+def _statements(name: str, every: Estimate, rest: Estimate | None) -> list[Claim]:
     """Similar if the AUC's interval stays close to 0.5; different if that of the rest excludes 0.5."""
-    similar = between(both.all, 0.5 - SIMILAR, 0.5 + SIMILAR)
-    apart = None if both.rest is None or both.rest.low <= 0.5 <= both.rest.high else True
+    similar = between(every, 0.5 - SIMILAR, 0.5 + SIMILAR)
+    apart = None if rest is None or rest.low <= 0.5 <= rest.high else True
     return [
-        statement(f"{case.name}: the distributions are similar", similar, {"AUC": both.all}),
-        statement(
-            f"{case.name}: they differ without revealed members", apart, {"AUC without revealed members": both.rest}
-        ),
+        statement(f"{name}: the distributions are similar", similar, {"AUC": every}),
+        statement(f"{name}: they differ without revealed members", apart, {"AUC without revealed members": rest}),
     ]

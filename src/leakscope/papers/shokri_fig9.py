@@ -13,7 +13,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import PaperNumber, Reproduction, compare, statement
+from leakscope.papers.reproduction import Reproduction, compare, statement
 from leakscope.papers.shokri import LEVELS, InfluenceCase, Key, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
@@ -30,14 +30,8 @@ PAPER = {
     ),
     "numbers": "k = 10, 1,000 uniform queries: about 3 % of the hospital data, less than 2 % of Dog vs. Fish.",
 }
-FULL = {
-    "queries": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
-    "size": 2000,
-    "draws": 10,
-    "picture_draws": 3,
-    "hospital_weights": (1.0,),
-}
-QUICK = {"queries": (1, 10, 50, 100), "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,)}
+FULL = shokri.FULL | {"queries": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000), "hospital_weights": (1.0,)}
+QUICK = shokri.QUICK | {"queries": (1, 10, 50, 100)}
 
 UNIFORM: dict[Key, float] = {"hospital": 3.0}  # about so many percent after 1,000 uniform queries, k = 10
 FEWER: dict[Key, float] = {"pictures": 2.0}  # less than that
@@ -56,7 +50,13 @@ def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
         return np.array([[_revealed(drawn, kind, k, queries, seed) for k in LEVELS] for kind in KINDS])
 
     answers = shokri.over_draws(work, found, reveal)
-    tables = [_means(np.array(drawn)) for drawn in answers]
+    tables = [
+        [
+            [[shokri.mean_share(draws) for draws in level] for level in kind]
+            for kind in np.moveaxis(np.array(drawn), 0, -1)
+        ]
+        for drawn in answers
+    ]
     return work.result(
         settings=shokri.settings(found, queries=queries, k=LEVELS),
         columns=shokri.columns("kind", "k", "queries", "revealed"),
@@ -68,7 +68,11 @@ def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
             for step, count in enumerate(queries)
         ],
         statements=[part for case, table in zip(found, tables, strict=True) for part in _statements(case, table, queries)],
-        compared=_compared(found, tables, queries),
+        compared=[
+            compare(f"{case.name}, uniform (%)", table[0][-1][-1], UNIFORM[case.source.key], ABOUT)
+            for case, table in zip(found, tables, strict=True)
+            if case.is_paper and queries[-1] == 1000 and case.source.key in UNIFORM
+        ],
         panels=[_figure(case, table, queries) for case, table in zip(found, tables, strict=True)],
     )  # fmt: skip
 
@@ -79,15 +83,6 @@ def _revealed(drawn: Study, kind: Kind, k: int, queries: Sequence[int], seed: in
     rng = np.random.default_rng([seed, drawn.draw])  # each k is asked about the same points
     attack = static_queries(kind, max(queries))
     return attack.run(oracle, shokri.prior(drawn), rng).after(queries) / len(drawn.X)
-
-
-def _means(shares: Floats) -> Table:
-    """Means over draws of shares (draws, kinds, k, numbers of queries)."""
-    _, kinds, levels, steps = shares.shape
-    return [
-        [[shokri.mean_share(shares[:, kind, level, step].tolist()) for step in range(steps)] for level in range(levels)]
-        for kind in range(kinds)
-    ]
 
 
 def _note(case: InfluenceCase, kind: str, count: int) -> str | None:
@@ -101,7 +96,10 @@ def _statements(case: InfluenceCase, table: Table, queries: Sequence[int]) -> li
     last = [rows[-1][-1] for rows in table]
     shares = {f"{WORDS[kind]} (%)": value for kind, value in zip(KINDS, last, strict=True)}
     rising = every([less(before, after) for before, after in pairwise(last)])
-    slower = all(_saturates(rows[-1], queries) for rows in table)
+    # the number saturates where a query of the last stretch reveals less than half of what one does before on average
+    pairs = [(rows[-1][-2].value, rows[-1][-1].value) for rows in table]
+    last_stretch = queries[-1] - queries[-2]
+    slower = all((after - before) / last_stretch < before / queries[-2] / 2 for before, after in pairs)
     where = f"{case.name}, {queries[-1]:,} queries, k = {LEVELS[-1]}"
     found = [
         statement(f"{where}: better queries reveal more", rising, shares),
@@ -112,20 +110,6 @@ def _statements(case: InfluenceCase, table: Table, queries: Sequence[int]) -> li
         said = f"{where}: uniform queries reveal less than {bound:g} %"
         found.append(statement(said, between(last[0], high=bound), {"uniform (%)": last[0]}))
     return found
-
-
-def _compared(found: Sequence[InfluenceCase], tables: Sequence[Table], queries: Sequence[int]) -> list[PaperNumber]:
-    return [
-        compare(f"{case.name}, uniform (%)", table[0][-1][-1], UNIFORM[case.source.key], ABOUT)
-        for case, table in zip(found, tables, strict=True)
-        if case.is_paper and queries[-1] == 1000 and case.source.key in UNIFORM
-    ]
-
-
-def _saturates(shares: Sequence[Estimate], queries: Sequence[int]) -> bool:
-    """Whether a query of the last stretch reveals less than half of what one does on average before."""
-    before, after = shares[-2].value, shares[-1].value
-    return (after - before) / (queries[-1] - queries[-2]) < before / queries[-2] / 2
 
 
 def _figure(case: InfluenceCase, table: Table, queries: Sequence[int]) -> panels.Panel:

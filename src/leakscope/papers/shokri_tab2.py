@@ -16,7 +16,7 @@ from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Cell, Reproduction, compare
-from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase, Study
+from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
 
@@ -30,8 +30,8 @@ PAPER = {
         "33, 63, 75 %, age 0-10 61, 100, 100 %; the others in the table."
     ),
 }
-FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1)}
-QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,)}
+FULL = shokri.FULL | {"hospital_weights": (1.0, 0.1)}
+QUICK = shokri.QUICK
 
 
 class RevealedGroup(NamedTuple):
@@ -46,7 +46,7 @@ class RevealedGroup(NamedTuple):
 def run(work: Work, **drawn: Any) -> Reproduction:
     """Count the self-revealing records of every group in every draw."""
     found = shokri.cases(**drawn)
-    answers = shokri.over_draws(work, found, _ranks)
+    answers = shokri.over_draws(work, found, lambda drawn: (drawn.rows, shokri.own_rank(drawn)))
     tables = [_groups(case, drawn) for case, drawn in zip(found, answers, strict=True)]
     compared = [
         compare(f"{case.name}, {group.name}, k = {k}", value, stated, CLOSE)
@@ -64,11 +64,6 @@ def run(work: Work, **drawn: Any) -> Reproduction:
         notes=[_minorities(case, groups) for case, groups in zip(found, tables, strict=True)],
         panels=[_figure(*pair) for pair in zip(found, tables, strict=True)],
     )  # fmt: skip
-
-
-def _ranks(drawn: Study) -> tuple[Indices, Indices]:
-    """Places in the set of the training records, and where each stands in its own explanation."""
-    return drawn.rows, shokri.own_rank(drawn)
 
 
 def _groups(case: InfluenceCase, drawn: Sequence[tuple[Indices, Indices]]) -> list[RevealedGroup]:
@@ -105,12 +100,7 @@ def _minorities(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> str:
 
 
 def _figure(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> panels.Panel:
-    names = {place: f"k = {k}" for place, k in enumerate(LEVELS)}
-    return panels.bars(
-        case.name,
-        [group.name for group in groups],
-        {name: [group.revealed[place] for group in groups] for place, name in names.items()},
-        x_label="Group",
-        y_label="Training records revealed (%)",
-        paper={name: [case.stated(place, group.name) for group in groups] for place, name in names.items()},
-    )
+    values = {f"k = {k}": [group.revealed[place] for group in groups] for place, k in enumerate(LEVELS)}
+    paper = {f"k = {k}": [case.stated(place, group.name) for group in groups] for place, k in enumerate(LEVELS)}
+    names, y_label = [group.name for group in groups], "Training records revealed (%)"
+    return panels.bars(case.name, names, values, x_label="Group", y_label=y_label, paper=paper)

@@ -30,8 +30,8 @@ PAPER = {
     "statement": "Nearly all records of a high-dimensional set are recovered, and of the other sets about as many as they have columns.",
     "numbers": "Dog vs. Fish 1790 of 1800 (2048 columns), Adult 91.5 of 2000 (104), hospital 81.1 of 2000 (127).",
 }
-FULL = {"size": 2000, "draws": 10, "picture_draws": 1, "picture_dimensions": 1700, "hospital_weights": (1.0, 0.1)}
-QUICK = {"size": 100, "draws": 2, "picture_draws": 2, "picture_dimensions": 110, "hospital_weights": (1.0,)}
+FULL = shokri.FULL | {"picture_draws": 1, "picture_dimensions": 1700, "hospital_weights": (1.0, 0.1)}
+QUICK = shokri.QUICK | {"size": 100, "picture_dimensions": 110}
 
 TABLE_3: dict[Key, float] = {"adult": 91.5, "hospital": 81.1, "pictures": 1790.0}
 CLOSE = 5.0  # records within which a count agrees

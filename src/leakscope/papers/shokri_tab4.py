@@ -27,8 +27,8 @@ PAPER = {
         "1333, 228, 287, 727; Dog vs. Fish 1709, 1679, 50, 1069, 1364."
     ),
 }
-FULL = {"k": 5, "size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1, 0.01)}
-QUICK = {"k": 5, "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0, 0.1)}
+FULL = shokri.FULL | {"k": 5}
+QUICK = shokri.QUICK | {"k": 5, "hospital_weights": (1.0, 0.1)}
 
 MEASURES = ("components", "single records", "largest component", "largest in-degree", "in-degree 0")
 TABLE_4: dict[Key, tuple[int, ...]] = {
@@ -54,7 +54,8 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
         [shokri.mean_count(column, case.size) for column in zip(*drawn, strict=True)]
         for case, drawn in zip(found, answers, strict=True)
     ]
-    paper = [_stated(case, k) for case in found]
+    nothing = [None] * len(MEASURES)
+    paper = [TABLE_4[case.source.key] if case.is_paper and k == 5 else nothing for case in found]
     return work.result(
         settings=shokri.settings(found, k=k),
         columns=shokri.columns("measure", "records", "paper"),
@@ -82,11 +83,6 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
             paper={case.name: row for case, row in zip(found, paper, strict=True)},
         )],
     )  # fmt: skip
-
-
-def _stated(case: InfluenceCase, k: int) -> Sequence[int | None]:
-    """The paper's row, if it is about this set, this number of records and this k."""
-    return TABLE_4[case.source.key] if case.is_paper and k == 5 else [None] * len(MEASURES)
 
 
 def _shape(case: InfluenceCase, values: Sequence[Estimate]) -> str:

@@ -121,6 +121,9 @@ SETS: dict[str, tuple[str, Schedule]] = {
     "adult": ("Adult", Schedule((128, 64), epochs=60, looks=2)),
 }
 SIZE = 10_000  # records for training, and as many for the test
+#: Settings that Figures 4 and 12 share.
+FULL = {"records": 2505, "judged": 1200, "draws": 2}
+QUICK = {"records": 300, "judged": 150, "draws": 1}
 
 
 # --- data ---------------------------------------------------------------------------------------------------------------

@@ -46,11 +46,10 @@ READING = (
     "label's redrawn; the attacker learns from non-members drawn like the judged ones unless stated otherwise"
 )
 NO_NUMBERS = "The extracted text has no numbers of this figure but those in the statement."
-
-
 #: Settings of attacks on models of 60K records.
 FULL = {"size": 100_000, "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
 QUICK = {"size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+STARTS = 4  # attack networks of which the best is kept
 FOUR = ("child", "alarm", "sachs", "water")
 
 
@@ -72,13 +71,17 @@ class Attempt(NamedTuple):
     learned_from: str = "same"
 
 
+#: The paper's attack and the two that know the label, against both laws.
+ATTEMPTS = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+
+
 class Budget(NamedTuple):
     """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
 
     steps: int
     attack_steps: int = 0
     judged: int = 0
-    starts: int = 4
+    starts: int = STARTS
 
     def attack(self, name: str) -> Attack:
         """Give an attack by its name in this module."""

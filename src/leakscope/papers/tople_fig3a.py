@@ -12,7 +12,7 @@ from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.tople import NETWORK, TABLE, Budget, DrawPlan, Draws, table_and_network
-from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, short, within
+from leakscope.papers.tople_findings import LAWS, accuracy_result, short, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig3a"
@@ -36,13 +36,8 @@ def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduc
     """Train both kinds of model at every size and measure their accuracies."""
     plans = [DrawPlan("child", size, table_and_network, {}) for size in sizes]
     points = tople.over_draws(work, plans, draws, Budget(**effort))
-    return work.result(
-        settings={"reading": tople.READING, **work.settings},
-        columns=ACCURACY_COLUMNS,
-        rows=accuracy_rows(points, (TABLE, NETWORK)),
-        statements=findings(points),
-        panels=[_figure(points, kind) for kind in (TABLE, NETWORK)],
-    )
+    figures = [_figure(points, kind) for kind in (TABLE, NETWORK)]
+    return accuracy_result(work, points, (TABLE, NETWORK), statements=findings(points), panels=figures)
 
 
 def findings(points: Sequence[Draws]) -> list[Claim]:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Attempt, DrawPlan, Draws
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
+from leakscope.papers.tople import ATTEMPTS, NETWORK, ON_PARENTS, SORTED, TABLE, UNSORTED, Attempt, DrawPlan, Draws
+from leakscope.papers.tople_findings import attack_lines, attack_result, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
 
@@ -43,7 +43,6 @@ QUICK = {"sizes": (500, 1000), "read_at": (1000,), "steps": 60, "attack_steps": 
 FIRST, LARGE = 1000, 10_000
 CLOSE = 0.02  # to one half
 ON_P, ON_SHIFTED = Attempt("P", SORTED), Attempt("P*", SORTED)
-BASE = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 #: Other readings of the paper's attack.
 READINGS = (
     Attempt("P*", UNSORTED),
@@ -53,35 +52,33 @@ READINGS = (
 
 def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
-    steps = tople.Budget(**effort)
-    points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
+    points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, tople.Budget(**effort))
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
-    return work.result(
-        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
-        columns=ATTACK_COLUMNS,
-        rows=attack_rows(points),
+    return attack_result(
+        work,
+        points,
         statements=findings(points),
         notes=[separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)],
         panels=[
             attack_lines(
-                f"Non-members of {law}",
-                [(point.plan.size, point, Attempt(law, SORTED)) for point in points],
+                f"Non-members of {trial.law}",
+                [(point.plan.size, point, trial) for point in points],
                 "Records, of which 60 % train",
             )
-            for law in ("P", "P*")
+            for trial in (ON_P, ON_SHIFTED)
         ],
     )
 
 
 def _plan(size: int, all_readings: bool) -> DrawPlan:
     if not all_readings:
-        return DrawPlan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
+        return DrawPlan("child", size, tople.table_and_network, {TABLE: ATTEMPTS, NETWORK: ATTEMPTS})
 
     def kinds(drawn: tople.Sampled, effort: tople.Budget) -> list[object]:
         return [*tople.table_and_network(drawn, effort), drawn.network(effort.steps, on_parents=True)]
 
-    trials = (*BASE, Attempt("P", UNSORTED), *READINGS)
-    return DrawPlan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
+    trials = (*ATTEMPTS, Attempt("P", UNSORTED), *READINGS)
+    return DrawPlan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: ATTEMPTS})
 
 
 def findings(points: Sequence[Draws]) -> list[Claim]:

@@ -12,8 +12,16 @@ from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Attempt, Budget, DrawPlan, Draws, Law
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
-from leakscope.papers.trends import Series, follows
+from leakscope.papers.tople_findings import (
+    ATTACK_COLUMNS,
+    attack_lines,
+    attack_result,
+    attack_rows,
+    separation,
+    short,
+    within,
+)
+from leakscope.papers.trends import follows
 from leakscope.papers.work import Work
 
 ID = "tople-fig3c"
@@ -38,14 +46,14 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
     trials = tuple(Attempt(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
     plan = DrawPlan("child", size, tople.table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
-    steps = Budget(**effort)
-    (point,) = tople.over_draws(work, [plan], draws, steps)
+    (point,) = tople.over_draws(work, [plan], draws, Budget(**effort))
     most = list(laws.values())[-1].name
     rows: list[list[Cell]] = [
         [float(str(row[3]).removeprefix("noise ")), *row[1:3], *row[4:]] for row in attack_rows([point])
     ]
-    return work.result(
-        settings={"reading": tople.READING, **work.settings, "noises": list(laws), **steps._asdict()},
+    return attack_result(
+        work,
+        [point],
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
         statements=_findings(point, laws),
@@ -58,12 +66,11 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     )
 
 
-def _curve(point: Draws, laws: dict[float, Law], kind: str) -> Series:
-    return [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
-
-
 def _findings(point: Draws, laws: dict[float, Law]) -> list[Claim]:
-    network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
+    network, table = (
+        [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
+        for kind in (NETWORK, TABLE)
+    )
     little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
     higher = [
         (law.name, point.further(NETWORK, TABLE, Attempt(law.name, SORTED))) for noise, law in laws.items() if noise

@@ -12,7 +12,7 @@ from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Budget, DrawPlan, Draws, all_kinds
-from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, title_of, within
+from leakscope.papers.tople_findings import LAWS, accuracy_result, title_of, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig4a"
@@ -36,13 +36,8 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
     """Train all kinds of model on each network and measure their accuracies."""
     plans = [DrawPlan(key, size, all_kinds, {}) for key in networks]
     points = tople.over_draws(work, plans, draws, Budget(**effort))
-    return work.result(
-        settings={"reading": tople.READING, **work.settings},
-        columns=ACCURACY_COLUMNS,
-        rows=accuracy_rows(points, KINDS),
-        statements=findings(points),
-        panels=[_figure(points, kind) for kind in KINDS],
-    )
+    figures = [_figure(points, kind) for kind in KINDS]
+    return accuracy_result(work, points, KINDS, statements=findings(points), panels=figures)
 
 
 def findings(points: Sequence[Draws]) -> list[Claim]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Attempt, Draws
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
+from leakscope.papers.tople import NETWORK, ON_PARENTS, SORTED, TABLE, Attempt, Draws
+from leakscope.papers.tople_findings import attack_bars, attack_result, separations, title_of, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
@@ -30,34 +30,29 @@ QUICK = tople.QUICK | {"networks": ("child", "sachs")}
 
 CLOSE = 0.02  # to one half
 KINDS = (TABLE, ON_PARENTS, NETWORK)
-TRIALS = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+ON_P, ON_SHIFTED = Attempt("P", SORTED), Attempt("P*", SORTED)
 
 
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
-    steps = tople.Budget(**effort)
-    plans = [tople.DrawPlan(key, size, tople.all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
-    points = tople.over_draws(work, plans, draws, steps)
-    return work.result(
-        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
-        columns=ATTACK_COLUMNS,
-        rows=attack_rows(points),
+    plans = [tople.DrawPlan(key, size, tople.all_kinds, dict.fromkeys(KINDS, tople.ATTEMPTS)) for key in networks]
+    points = tople.over_draws(work, plans, draws, tople.Budget(**effort))
+    return attack_result(
+        work,
+        points,
         statements=findings(points),
-        notes=separations(points, Attempt("P*", SORTED)),
+        notes=separations(points, ON_SHIFTED),
         panels=[
-            attack_bars(f"Non-members of {law}", points, Attempt(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
-            for law in ("P", "P*")
+            attack_bars(f"Non-members of {trial.law}", points, trial, (TABLE, NETWORK), "Attack accuracy")
+            for trial in (ON_P, ON_SHIFTED)
         ],
     )
 
 
 def findings(points: Sequence[Draws]) -> list[Claim]:
     """Decide whether nothing is found against P, and more of the network than of the table against P*."""
-    near = {
-        kind: [(title_of(point), point.attack(kind, Attempt("P", SORTED))) for point in points]
-        for kind in (TABLE, NETWORK)
-    }
-    higher = [(title_of(point), point.further(NETWORK, TABLE, Attempt("P*", SORTED))) for point in points]
+    near = {kind: [(title_of(point), point.attack(kind, ON_P)) for point in points] for kind in (TABLE, NETWORK)}
+    higher = [(title_of(point), point.further(NETWORK, TABLE, ON_SHIFTED)) for point in points]
     return [
         *(within(f"{kind} on P", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
         within("network above causal on P*", higher, low=0.0),

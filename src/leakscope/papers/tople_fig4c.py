@@ -16,7 +16,15 @@ from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Attempt, Budget, DrawPlan, Draws, Sampled
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
+from leakscope.papers.tople_findings import (
+    ATTACK_COLUMNS,
+    attack_bars,
+    attack_result,
+    attack_rows,
+    separations,
+    title_of,
+    within,
+)
 from leakscope.papers.work import Work
 
 ID = "tople-fig4c"
@@ -41,9 +49,8 @@ TRIALS = (ON_SHIFTED, Attempt("P*", TREE))
 
 def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
-    steps = Budget(**effort)
     plans = [DrawPlan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
-    points = tople.over_draws(work, plans, draws, steps)
+    points = tople.over_draws(work, plans, draws, Budget(**effort))
     counts = [
         [_true_parents(point, climbed, work.seed, no_children) for no_children in (False, True)] for point in points
     ]
@@ -51,8 +58,9 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     for point, found in zip(points, counts, strict=True):
         for name, count in zip(("hill climbing", "hill climbing, label without children"), found, strict=True):
             rows.append([title_of(point), size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
-    return work.result(
-        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
+    return attack_result(
+        work,
+        points,
         columns=[*ATTACK_COLUMNS, "true_parents"],
         rows=rows,
         statements=_findings(points, counts, draws),

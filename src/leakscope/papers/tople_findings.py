@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, statement
-from leakscope.papers.tople import NETWORK, TABLE, Attempt, Draws
+from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.tople import NETWORK, READING, STARTS, TABLE, Attempt, Draws
 from leakscope.papers.trends import Series, between, every
+from leakscope.papers.work import Work
 
 At = TypeVar("At")
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
@@ -33,13 +34,14 @@ def title_of(point: Draws) -> str:
     return NETWORKS[point.plan.network.lower()].title
 
 
-def accuracy_rows(points: Sequence[Draws], kinds: Sequence[str]) -> list[list[Cell]]:
-    """Give the accuracy of each kind of model on its sample, on P and on P*."""
-    return [
+def accuracy_result(work: Work, points: Sequence[Draws], kinds: Sequence[str], **given: Any) -> Reproduction:
+    """Give the reproduction of a figure of accuracies of each kind of model on its sample, on P and on P*."""
+    rows = [
         [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
         for point in points
         for kind in kinds
-    ]  # fmt: skip
+    ]
+    return work.result({"reading": READING, **work.settings}, columns=ACCURACY_COLUMNS, rows=rows, **given)
 
 
 def attack_rows(points: Sequence[Draws]) -> list[list[Cell]]:
@@ -55,6 +57,12 @@ def attack_rows(points: Sequence[Draws]) -> list[list[Cell]]:
                  point.blind(trial.law), len(values)]
             )  # fmt: skip
     return rows
+
+
+def attack_result(work: Work, points: Sequence[Draws], **given: Any) -> Reproduction:
+    """Give the reproduction of a figure of attacks; ``given`` is what `Work.result` takes, by default all trials as rows."""
+    table = {"columns": ATTACK_COLUMNS, "rows": attack_rows(points)}
+    return work.result({"reading": READING, **work.settings, "starts": STARTS}, **table | given)
 
 
 def attack_series(

@@ -8,13 +8,13 @@ additions, each a mean over draws. The attack is that against P*, on 60K trainin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations, pairwise
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import difference
 from leakscope.core.wording import write
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
+from leakscope.papers.reproduction import Cell, Reproduction, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Attempt, Budget, DrawFound, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
@@ -56,7 +56,13 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
         columns=COLUMNS,
         rows=_rows(point, names, means),
         statements=[within("attack rises from group to group", _steps(point, names), low=0.0)],
-        compared=_compared(means),
+        compared=[
+            compare(f"{said}, {group} (%)", means[group][figure], STATED[group][place], CLOSE)
+            for figure, said, place in (
+                ("attack", "attack", 0), ("on P", "prediction on P", 1), ("on P*", "prediction on P*", 1),
+            )
+            for group in means
+        ],
         notes=_notes(point, names, means),
         panels=[_figure(means)],
     )  # fmt: skip
@@ -80,12 +86,6 @@ def _names(additions: Sequence[int]) -> dict[str, list[str]]:
     return {**groups, "network": [NETWORK]}
 
 
-def _value(answer: DrawFound, model: str, figure: str) -> Estimate:
-    if figure.startswith("on "):
-        return answer.accuracy[model, figure.removeprefix("on ")]
-    return answer.found[model, ON_SHIFTED][figure]
-
-
 def _mean(point: Draws, models: Sequence[str], figure: str) -> Estimate:
     """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
     least = -100.0 if figure == "excess" else 0.0
@@ -94,7 +94,10 @@ def _mean(point: Draws, models: Sequence[str], figure: str) -> Estimate:
 
 def _over_models(answer: DrawFound, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
     """Mean over models of what one draw gave."""
-    values = [_value(answer, model, figure) for model in models]
+    law = figure.removeprefix("on ")
+    values = [
+        answer.found[model, ON_SHIFTED][figure] if law == figure else answer.accuracy[model, law] for model in models
+    ]
     return Estimate(
         *(times * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high"))
     )
@@ -115,30 +118,12 @@ def _rows(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, 
 
 def _steps(point: Draws, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
     """How much larger the attack accuracy is on each group than on the one before."""
-    return [
-        (f"{after} minus {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
-        for before, after in pairwise(names)
-    ]
 
+    def step(before: str, after: str) -> Estimate:
+        groups = [names[after], names[before]]
+        return point.over_draws(lambda answer: difference(*(_over_models(answer, group, "attack") for group in groups)))
 
-def _compared(means: dict[str, dict[str, Estimate]]) -> list[PaperNumber]:
-    return [
-        compare(
-            f"{'attack' if place == 0 else f'prediction {figure}'}, {group} (%)",
-            means[group][figure],
-            STATED[group][place],
-            CLOSE,
-        )
-        for figure, place in (("attack", 0), ("on P", 1), ("on P*", 1))
-        for group in means
-    ]
-
-
-def _step(answer: DrawFound, before: Sequence[str], after: Sequence[str]) -> Estimate:
-    """Mean attack accuracy on one group of models minus that on another."""
-    from leakscope.core import intervals
-
-    return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
+    return [(f"{after} minus {before}", step(before, after)) for before, after in pairwise(names)]
 
 
 def _notes(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
@@ -161,12 +146,7 @@ def _notes(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str,
 
 
 def _figure(means: dict[str, dict[str, Estimate]]) -> panels.Panel:
-    names = {"attack": 0, "control": None, "on P": 1, "on P*": 1}
-    return panels.bars(
-        TITLE,
-        list(means),
-        {name: [means[group][name] for group in means] for name in names},
-        x_label="Columns of the table, or network",
-        y_label="Percent",
-        paper={name: [STATED[group][place] for group in means] for name, place in names.items() if place is not None},
-    )
+    ours = {name: [means[group][name] for group in means] for name in ("attack", "control", "on P", "on P*")}
+    stated = {name: [STATED[group][name != "attack"] for group in means] for name in ours if name != "control"}
+    x_label = "Columns of the table, or network"
+    return panels.bars(TITLE, list(means), ours, x_label=x_label, y_label="Percent", paper=stated)

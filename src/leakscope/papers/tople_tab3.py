@@ -108,7 +108,11 @@ def run(
     images, digits = load_digits()
     learners = {name: IRMLearner(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
     blind = IRMLearner(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
-    attacks, seed = _attacks(attack_steps), work.seed
+    attacks = {
+        "confidences": confidence_network("probabilities", widths=(3, 3), steps=attack_steps),
+        "label and confidences": learned("probabilities", "label and confidences"),
+    }
+    seed = work.seed
     names = (*KINDS, "blind")
 
     def one(job: int) -> ColoredFigures:
@@ -141,7 +145,7 @@ def run(
     )  # fmt: skip
 
 
-def best_by_colour(label: bool, noise: float = NOISE) -> float:
+def best_by_colour(label: bool) -> float:
     """Give the accuracy of the best test of training against test images by their colour, with or without the label.
 
     Examples
@@ -150,7 +154,7 @@ def best_by_colour(label: bool, noise: float = NOISE) -> float:
     (0.875, 0.6875)
     """
     flips = float(np.mean(TRAINING)), TEST
-    with_colour = [1 - flip if label else (1 - noise) * (1 - flip) + noise * flip for flip in flips]
+    with_colour = [1 - flip if label else (1 - NOISE) * (1 - flip) + NOISE * flip for flip in flips]
     return 0.5 + abs(with_colour[0] - with_colour[1]) / 2
 
 
@@ -190,11 +194,8 @@ def _measure(
         for name, part in zip(attacks, found, strict=True):
             told[name, law] = (part.accuracy.value, part.control_accuracy.value, part.excess_accuracy.value)
     sides = ([_joined(seen) for seen in training], [dealt.test] * 2)
-    return ColoredFigures(tuple(_accuracy(learner, fitted, side) for side in sides), told)
-
-
-def _accuracy(learner: IRMLearner, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
-    return float(np.mean([learner.accuracy(model, *side).value for model, side in zip(fitted, sides, strict=True)]))
+    right = [[learner.accuracy(model, *part).value for model, part in zip(fitted, side, strict=True)] for side in sides]
+    return ColoredFigures(tuple(float(np.mean(values)) for values in right), told)
 
 
 def _nonmembers(dealt: Dealt) -> dict[str, Records]:
@@ -232,13 +233,6 @@ def _blind(network: IRMLearner, members: Records, others: Records, label: bool, 
         says = network.outputs(model, X[half == number])[:, 0] > 0
         right += int(np.sum(says == member[half == number]))
     return right / (2 * judged)
-
-
-def _attacks(steps: int) -> dict[str, Attack]:
-    return {
-        "confidences": confidence_network("probabilities", widths=(3, 3), steps=steps),
-        "label and confidences": learned("probabilities", "label and confidences"),
-    }
 
 
 def _joined(parts: Sequence[Colored]) -> Colored:

@@ -17,7 +17,7 @@ Each round has fresh records, and intervals are over rounds. The table also has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +102,7 @@ def run(
         },
         columns=["part", "data", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
                  "others/all", "bounds", "root_of_parameters"],
-        rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
+        rows=list(map(_row, settings, found)),
         statements=_statements(settings, found),
         notes=_notes(settings, found),
         panels=[_figure(settings, found)],
@@ -184,17 +184,22 @@ def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "
 
 def _statements(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
-    ratios = _ratios(found, 0, 1)
-    less, more = sides(ratios)
-    most, least = sorted(more, key=lambda at: -ratios[at].low)[:1], sorted(less, key=lambda at: ratios[at].high)[:1]
-    ends = [*(("largest", at) for at in most), *(("smallest", at) for at in least)]
-    told = {f"{end} ratio, {_place(settings[at])}": ratios[at] for end, at in ends}
-    holds = False if more else True if less else None
+    places = [f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}" for at in settings]
+    holds, least, most = not_above(dict(zip(places, _ratios(found, 0, 1), strict=True)))
+    ends = [("largest", most), ("smallest", least)]
+    told = {f"{end} ratio, {place}": ratio for end, ratios in ends for place, ratio in ratios.items()}
     return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
-def _place(at: MoveCase) -> str:
-    return f"{at.data}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
+def not_above(ratios: Mapping[str, Estimate]) -> tuple[bool | None, dict[str, Estimate], dict[str, Estimate]]:
+    """Decide whether all ratios are at most 1, and give the one farthest below 1 and the one farthest above.
+
+    One that is significantly above refutes it, and it is inconclusive if none is significantly below.
+    """
+    less, more = ([list(ratios.items())[number] for number in side] for side in sides(list(ratios.values())))
+    least = sorted(less, key=lambda pair: pair[1].high)[:1]
+    most = sorted(more, key=lambda pair: -pair[1].low)[:1]
+    return False if more else True if less else None, dict(least), dict(most)
 
 
 def _notes(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> list[str]:

@@ -28,7 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.tople_thm3 import NETWORKS, geometric, sides
+from leakscope.papers.tople_thm3 import NETWORKS, geometric, not_above, sides
 from leakscope.papers.work import Work
 
 ID = "tople-thm4"
@@ -252,16 +252,13 @@ def _decide(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort:
         for name in (ON_ALL, NETWORK)
         for (setting, _, place), ratio in zip(places, ratios(CAUSAL, name), strict=True)
     }
-    less = {where: ratio for where, ratio in compared.items() if ratio.high < 1}
-    more = {where: ratio for where, ratio in compared.items() if ratio.low > 1}
-    least = sorted(less.items(), key=lambda pair: pair[1].high)[:1]
-    most = sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
-    holds = False if more else True if less else None
+    less, more = sides(list(compared.values()))
+    holds, least, most = not_above(compared)
     said = "ε of the causal ensemble is not above that of an associational one"
     pairs = ((ON_CAUSES, ON_ALL), (ON_OTHERS, ON_ALL), (NOTHING, CAUSAL))
     (lower, higher), (few, _), (blank, _) = (sides(ratios(*pair)) for pair in pairs)
     return {
-        "statements": [statement(said, holds, dict(least + most))],
+        "statements": [statement(said, holds, least | most)],
         "notes": [
             f"ε of the causal ensemble is significantly below that of an associational one in {len(less)} of {len(compared)} comparisons, and "
             f"above in {len(more)}.",

@@ -23,7 +23,7 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.models.model import Model
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.work import Work
 from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
@@ -92,7 +92,12 @@ def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int
             "confidence": confidence,
         },
         columns=["network", "model", "role", "feature", "attacker knows", "attack", "baseline", *figures],
-        rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
+        rows=[
+            [case.network, case.model, case.role, case.feature, case.attacker, found.attack,
+             case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
+            for case in cases
+            for found in case.found.attacks
+        ],
         statements=_statements(cases),
         notes=_notes(cases),
         panels=[_figure(cases, role) for role in roles if role != "far"],
@@ -138,15 +143,9 @@ def _features(X: NDArray[np.uint8], names: Sequence[str], causes: Sequence[str])
     eligible = [
         (mutual_info_score(X[:, place], cause), name)
         for place, name in enumerate(names)
-        if name not in causes and _rarest(X[:, place]) >= RAREST
+        if name not in causes and RAREST <= np.unique(X[:, place], return_counts=True)[1].min() / len(X) < 1
     ]
     return {"cause": causes[0], "near": max(eligible)[1], "far": min(eligible)[1]}
-
-
-def _rarest(column: NDArray[np.uint8]) -> float:
-    counts = np.bincount(column)
-    present = counts[counts > 0]
-    return float(present.min() / len(column)) if len(present) > 1 else 0.0
 
 
 def _attackers(names: Sequence[str], causes: Sequence[str], feature: str) -> dict[str, list[int]]:
@@ -184,11 +183,6 @@ def _models(
     ]
 
 
-def _row(case: AttributeCase, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
-    cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
-    return [*cells, case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
-
-
 def _statements(cases: Sequence[AttributeCase]) -> list[Claim]:
     """Whether the causal table gains anything about what is no cause, for an attacker with and without its causes."""
     found = []
@@ -205,23 +199,16 @@ def _statements(cases: Sequence[AttributeCase]) -> list[Claim]:
 def _notes(cases: Sequence[AttributeCase]) -> list[str]:
     """How often each model reveals a feature to an attacker who knows all others."""
     notes = []
-    for model, role, what in (
-        (TABLE, "cause", "a cause"),
-        (NETWORK, "near", "a non-cause"),
-        (ROUNDED, "near", "a non-cause"),
-    ):
+    asked = {TABLE: ("cause", "a cause"), NETWORK: ("near", "a non-cause"), ROUNDED: ("near", "a non-cause")}
+    for model, (role, what) in asked.items():
         some = [case for case in cases if (case.model, case.role, case.attacker) == (model, role, ALL)]
         significant = [case for case in some if case.best.gain.low > 0]
-        most = f", at most {_most(significant)}" if significant else ""
+        best = max(significant, key=lambda case: case.best.gain.value, default=None)
+        most = f", at most {write(best.best.gain, 'signed')} ({best.place})" if best else ""
         notes.append(
             f"The {model} reveals {what} to an attacker who knows the rest in {len(significant)} of {len(some)} networks{most}."
         )
     return notes
-
-
-def _most(cases: Sequence[AttributeCase]) -> str:
-    best = max(cases, key=lambda case: case.best.gain.value)
-    return f"{write(best.best.gain, 'signed')} ({best.place})"
 
 
 def _figure(cases: Sequence[AttributeCase], role: str) -> panels.Panel:

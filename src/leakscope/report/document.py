@@ -8,7 +8,7 @@ that every renderer writes it in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from leakscope.core.estimate import Estimate
@@ -17,6 +17,8 @@ from leakscope.report.charts.model import Chart
 
 #: What an outcome means for the persons in the data; it determines colours only.
 Tone = Literal["risk", "safe", "unknown", "plain"]
+#: One or two words, such as "leaks", and their colour.
+Tag = tuple[str, Tone]
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,10 @@ class Text:
 
 
 @dataclass(frozen=True)
-class KeyFigure:
-    """A named number, and what it means."""
-
-    name: str
-    value: Cell
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class KeyFigures:
-    """The numbers that a reader looks for first."""
+    """The numbers that a reader looks for first, each with its name and what it means."""
 
-    figures: tuple[KeyFigure, ...]
+    figures: tuple[tuple[str, Cell, str], ...]
     title: str = ""
     brief: bool = False
 
@@ -186,7 +179,7 @@ class Document:
     answer: Answer
     facts: tuple[tuple[str, Cell], ...] = ()
     picture: Chart | None = None
-    blocks: tuple[Block, ...] = field(default_factory=tuple)
+    blocks: tuple[Block, ...] = ()
 
     def charts(self) -> list[Chart]:
         """All charts, in their order."""
@@ -197,7 +190,7 @@ class Document:
         cells: list[Cell] = [value for _, value in self.facts]
         for block in walk(self.blocks):
             if isinstance(block, KeyFigures):
-                cells += [figure.value for figure in block.figures]
+                cells += [value for _, value, _ in block.figures]
             elif isinstance(block, Table):
                 cells += [cell for row in block.rows for cell in row.cells]
         return [cell for cell in cells if isinstance(cell, Value)]

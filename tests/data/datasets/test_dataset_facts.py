@@ -9,16 +9,6 @@ from leakscope.data import datasets
 MIRRORED = ("adult", "diabetes130", "location30", "mnist", "cifar100_20k")
 
 
-@pytest.fixture(scope="module")
-def adult(mirror):
-    return datasets.load("adult", folder=mirror)
-
-
-@pytest.fixture(scope="module")
-def diabetes(mirror):
-    return datasets.load("diabetes130", folder=mirror)
-
-
 def counts(values):
     return pd.Series(values).value_counts().to_dict()
 
@@ -28,44 +18,26 @@ def missing(table):
 
 
 @pytest.mark.data
-def test_adult_labels_lose_the_dot_of_the_test_file(adult):
+def test_adult(mirror):
+    adult = datasets.load("adult", folder=mirror)
+    # The labels of the test file end with a dot.
     assert counts(adult.y[adult.train]) == {"<=50K": 24_720, ">50K": 7_841}
     assert counts(adult.y[~adult.train]) == {"<=50K": 12_435, ">50K": 3_846}
-
-
-@pytest.mark.data
-def test_adult_comment_line_and_empty_last_lines_are_no_records(adult):
+    # The comment line and empty last lines are no records; missing values are NaN; duplicates stay.
     assert adult.train.sum() == 32_561
     assert adult.X.loc[32_561, "age"] == 25  # the record after the comment line
     assert adult.X.dtypes.map(pd.api.types.is_integer_dtype).sum() == 6
-
-
-@pytest.mark.data
-def test_adult_missing_values_are_nan(adult):
     train, test = adult.X[adult.train], adult.X[~adult.train]
     assert missing(train) == {"workclass": 1_836, "occupation": 1_843, "native-country": 583}
     assert missing(test) == {"workclass": 963, "occupation": 966, "native-country": 274}
     assert (len(train.dropna()), len(test.dropna())) == (30_162, 15_060)
-
-
-@pytest.mark.data
-def test_adult_duplicates_stay(adult):
     table = adult.X.assign(income=adult.y)
-    assert table[adult.train].duplicated().sum() == 24
-    assert table[~adult.train].duplicated().sum() == 5
-    assert table.duplicated().sum() == 52
-
-
-@pytest.mark.data
-def test_adult_levels_are_trimmed_and_education_is_coded_twice(adult):
+    assert [part.duplicated().sum() for part in (table[adult.train], table[~adult.train], table)] == [24, 5, 52]
+    # Levels are trimmed, and education is coded twice.
     assert adult.X.nunique().drop("fnlwgt").tolist() == [74, 8, 16, 16, 7, 14, 6, 5, 2, 123, 99, 96, 41]
     text = adult.X.select_dtypes(exclude="number")
     assert all((column.dropna() == column.dropna().str.strip()).all() for _, column in text.items())
     assert len(adult.X[["education", "education-num"]].drop_duplicates()) == 16
-
-
-@pytest.mark.data
-def test_adult_groups(adult):
     assert list(adult.groups) == ["race", "sex", "age"]
     assert adult.groups["race"].value_counts(normalize=True)["White"] == pytest.approx(0.86, abs=0.01)
     # [shokri2019, 5.1.2] speaks of 2,510 entries younger than 20.
@@ -74,30 +46,21 @@ def test_adult_groups(adult):
 
 
 @pytest.mark.data
-def test_diabetes_labels_and_columns(diabetes):
+def test_diabetes(mirror):
+    diabetes = datasets.load("diabetes130", folder=mirror)
     assert counts(diabetes.y) == {"NO": 54_864, ">30": 35_545, "<30": 11_357}
     assert diabetes.X.dtypes.map(pd.api.types.is_integer_dtype).sum() == 13 - 2  # two of the 13 are identifiers
     assert not {"encounter_id", "patient_nbr", "readmitted"} & set(diabetes.X)
-
-
-@pytest.mark.data
-def test_diabetes_rows_are_not_one_per_person(diabetes):
+    # Several rows belong to one person.
     persons, encounters = np.unique(diabetes.person, return_counts=True)
     assert (len(persons), encounters.max()) == (71_518, 40)
-
-
-@pytest.mark.data
-def test_diabetes_none_is_a_level_and_question_mark_is_missing(diabetes):
+    # "None" is a level, and a question mark is missing.
     assert (diabetes.X["max_glu_serum"] == "None").sum() == 96_420
     assert (diabetes.X["A1Cresult"] == "None").sum() == 84_748
     assert missing(diabetes.X) == {
         "race": 2_273, "weight": 98_569, "payer_code": 40_256, "medical_specialty": 49_949, "diag_1": 21, "diag_2": 358,
         "diag_3": 1_423,
     }  # fmt: skip
-
-
-@pytest.mark.data
-def test_diabetes_constant_columns_and_third_gender(diabetes):
     assert diabetes.X[["examide", "citoglipton"]].nunique().tolist() == [1, 1]
     assert (diabetes.groups["gender"] == "Unknown/Invalid").sum() == 3
     assert (diabetes.groups["race"] == "unknown").sum() == 2_273

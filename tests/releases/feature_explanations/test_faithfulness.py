@@ -1,7 +1,5 @@
 """Deletion, insertion and infidelity against values by hand, a literal loop, and captum."""
 
-from itertools import pairwise, permutations
-
 import numpy as np
 import pytest
 import torch
@@ -120,16 +118,6 @@ def test_infidelity_of_a_linear_model_is_zero_and_does_not_care_for_size_at_its_
     assert len({found[name].order.value.__round__(9) for name in names}) == 1
 
 
-@pytest.mark.parametrize(("features", "steps"), [(4, 20), (5, 4), (5, 2)])
-def test_a_random_order_is_worth_nothing_on_average(features, steps):
-    """Exactly, over all orders, for a function that is not additive."""
-    _, model = network(features)
-    bench = Bench(model, rows(3, features), steps=steps)
-    orders = list(permutations(range(features)))
-    total = sum(bench.score(np.tile(np.array(order, float), (3, 1)), "probability").order for order in orders)
-    np.testing.assert_allclose(total / len(orders), 0, atol=1e-12)
-
-
 def test_a_random_or_empty_explanation_scores_zero_within_its_interval():
     _, model = network(12)
     bench = Bench(model, rows(400, 12), records=400)
@@ -143,21 +131,6 @@ def test_a_random_or_empty_explanation_scores_zero_within_its_interval():
     best = bench.score(bench.explain(parse("integrated_gradients")), "probability").summary(0.999)
     assert best.order.low > random.order.high
     assert best.unexplained.high < random.unexplained.low
-
-
-def test_no_order_beats_that_of_the_contributions_in_an_additive_model():
-    bench = Bench(estimator_model(linear([1.0, -2.0, 0.5, 3.0])), rows(8, 4))
-    best = bench.score(bench.explain(parse("gradient_x_input")), "probability").order
-    for order in permutations(range(4)):
-        other = bench.score(np.tile(np.array(order, float), (8, 1)), "probability").order
-        assert (other <= best + 1e-12).all()
-
-
-def test_more_of_an_explanation_is_more_faithful():
-    model = linear(np.arange(1.0, 21.0))
-    names = ["gradient", *(f"gradient:top={top}" for top in (10, 3, 1))]
-    order = [found.order for found in measure_faithfulness(model, np.abs(rows(200, 20)), names).values()]
-    assert all(more.low > less.high for more, less in pairwise(order))
 
 
 def test_derivatives_are_read_with_the_record_and_contributions_as_they_are():

@@ -81,17 +81,6 @@ def test_gradient_is_the_finite_difference_of_the_released_probability(estimator
         np.testing.assert_allclose(ours[:, column], (up - down) / (2 * step), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes"])
-@pytest.mark.parametrize("baseline", [0.0, 1.5])
-def test_integrated_gradients_are_complete(name: str, baseline: float) -> None:
-    estimator = MODELS[name]
-    ours = explain(estimator, X, f"integrated_gradients:baseline={baseline}")
-    at_end, at_start = estimator.predict_proba(X), estimator.predict_proba(np.full((1, 4), baseline))
-    code = at_end.argmax(axis=1)
-    change = at_end[np.arange(len(X)), code] - at_start[0, code]
-    np.testing.assert_allclose(ours.sum(axis=1), change, rtol=0, atol=1e-12)
-
-
 def test_integrated_gradients_where_the_score_does_not_move() -> None:
     """Along w·(x − b) = 0 the slope is constant: the quotient of the closed form is 0/0."""
     estimator = MODELS["two classes"]
@@ -114,16 +103,6 @@ def test_integrated_gradients_get_the_steps_that_they_need(name: str) -> None:
     if name == "three classes":
         with pytest.raises(InputError, match=r"6000.*output=logit"):
             explain(estimator, 1e9 * X[:3], "integrated_gradients:steps=6000")
-
-
-def test_explanations_of_a_regression_by_hand() -> None:
-    weights = MODELS["regression"].coef_
-    assert (explain(MODELS["regression"], X) == weights).all()
-    np.testing.assert_allclose(explain(MODELS["regression"], X, "gradient_x_input"), X * weights)
-    for name in ("integrated_gradients:baseline=2", "deeplift:baseline=2"):
-        np.testing.assert_allclose(explain(MODELS["regression"], X, name), (X - 2) * weights)
-    assert (explain(MODELS["regression"], X, "smoothgrad") == weights).all()
-    np.testing.assert_allclose(explain(MODELS["regression"], X, "lrp"), X * weights, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

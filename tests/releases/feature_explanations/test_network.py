@@ -190,20 +190,6 @@ def test_gradient_methods_are_captum_s(kind: str) -> None:
         np.testing.assert_allclose(found, expected.detach().numpy(), rtol=0, atol=exact)
 
 
-def test_smoothgrad_is_captum_s_gradient_at_our_noise() -> None:
-    attr = pytest.importorskip("captum.attr")
-    module, samples = convolutional(), 4
-    found = explain(module, IMAGES, f"smoothgrad:sigma=0.2:samples={samples}", outputs="logits")
-    saliency = attr.Saliency(nn.Sequential(*module, nn.Softmax(1)))
-    for row, seed in enumerate(mixed(row_hashes(IMAGES), 0).tolist()):
-        noise = torch.empty(samples, *IMAGES.shape[1:], dtype=torch.float64)
-        noise.normal_(0, 0.2, generator=torch.Generator().manual_seed(seed))
-        target = codes(module, IMAGES[[row]]) * samples
-        moved = (torch.from_numpy(IMAGES[row]) + noise).requires_grad_()
-        theirs = saliency.attribute(moved, target=target, abs=False).detach()
-        np.testing.assert_allclose(found[row], theirs.mean(dim=0).numpy(), rtol=0, atol=1e-10)
-
-
 # --- completeness of integrated gradients ---
 
 

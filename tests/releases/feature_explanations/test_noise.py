@@ -69,23 +69,6 @@ def test_without_noise_it_is_the_gradient(model) -> None:
     np.testing.assert_allclose(smooth, explain_model(model, RECORDS, parse("gradient")), rtol=0, atol=1e-7)
 
 
-def test_smoothgrad_of_a_quadratic_function() -> None:
-    """Of x ↦ xᵀAx/2 the mean over k draws is Ax + Aδ with δ ~ N(0, σ²/k): mean and variance are known."""
-    torch = pytest.importorskip("torch")
-    from networks import Written
-
-    matrix = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, -1.0], [0.0, -1.0, 1.5]], dtype=torch.float64)
-    quadratic = Written(lambda net, x: ((x @ net.matrix) * x).sum(dim=1) / 2, matrix=torch.nn.Parameter(matrix))
-    X = np.random.default_rng(2).normal(size=(3000, 3))
-    sigma, samples = 0.7, 8
-    model = function_model(quadratic, "regression", None, "logits")
-    found = explain_model(model, X, parse(f"smoothgrad:sigma={sigma}:samples={samples}"))
-    delta = np.linalg.solve(matrix.numpy(), (found - X @ matrix.numpy()).T) / (sigma / np.sqrt(samples))
-    assert np.abs(delta.mean(axis=1)).max() < 4 / np.sqrt(len(X))
-    # 9 entries of a covariance matrix of n draws: standard errors 1/√n off the diagonal, √(2/n) on it
-    assert np.abs(np.cov(delta) - np.eye(3)).max() < 4.5 * np.sqrt(2 / len(X))
-
-
 def test_closed_form_draws_the_noise_of_the_definition() -> None:
     """The literal mean over draws at moved records, with the same noise."""
     model, how = logistic(RECORDS), parse("smoothgrad:sigma=0.4:samples=6:seed=3")

@@ -6,7 +6,6 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from leakscope import InputError
-from leakscope.data import datasets
 from leakscope.releases.record_explanations import leave_one_out
 
 
@@ -69,15 +68,6 @@ def test_refits_give_the_same_models(seed, n, d, rare, l2):
     np.testing.assert_allclose(loo.intercept_full, full.intercept_[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("l2", [1.0, 1e-3])
-def test_adult(l2):
-    data = datasets.load("adult", preparation="one-hot", synthetic=True)
-    drawn = np.random.default_rng(0).permutation(len(data))[:400]
-    X, y = data.X.to_numpy(np.float64)[drawn], data.y[drawn]
-    loo = leave_one_out(X, y, l2)
-    assert gradients(loo, X, y, l2).max() <= 1e-8
-
-
 def test_blocks_and_threads_do_not_change_the_models(monkeypatch):
     X, y = world(7, 90, 6)
     whole = leave_one_out(X, y)
@@ -110,13 +100,6 @@ def test_order_of_records_rotation_and_labels_change_nothing_else():
     np.testing.assert_allclose(moved.coef, loo.coef, atol=1e-8)
 
 
-def test_more_columns_than_records_is_the_same_problem():
-    X, y = world(10, 30, 4)
-    wide = np.hstack([X, np.zeros((30, 60))])
-    np.testing.assert_allclose(leave_one_out(wide, y).coef[:, :4], leave_one_out(X, y).coef, atol=1e-9)
-    assert np.abs(leave_one_out(wide, y).coef[:, 4:]).max() < 1e-12
-
-
 def test_equal_records_have_equal_models_to_the_last_bit():
     X, y = world(11, 40, 3)
     X, y = np.vstack([X, X[:7]]), np.concatenate([y, y[:7]])
@@ -125,17 +108,6 @@ def test_equal_records_have_equal_models_to_the_last_bit():
     without = loo.probabilities_without(np.random.default_rng(0).normal(size=(33, 3)))
     np.testing.assert_array_equal(without[:, 40:], without[:, :7])
     assert gradients(loo, X, y, 1.0).max() <= 1e-8
-
-
-def test_a_record_with_zero_residual_leverage_changes_little():
-    # A record far on its own side has p close to its label: removing it moves the model by about its residual.
-    X, y = world(12, 50, 2)
-    X, y = np.vstack([X, 60 * leave_one_out(X, y).coef_full[None]]), np.append(y, 1)
-    loo = leave_one_out(X, y)
-    residual = 1 - loo.probabilities(X[-1:])[0]
-    moved = np.linalg.norm(loo.coef[-1] - loo.coef_full)
-    assert moved <= residual * np.linalg.norm(X[-1]) / 1.0 * 1.01  # |H^-1| is at most 1/l2 in the weights
-    assert residual < 1e-6
 
 
 def test_labels_may_be_words_and_probabilities_are_those_of_the_second():

@@ -118,10 +118,3 @@ def test_canonical_form_has_the_divergence_of_the_matrices():
     assert moved.shape == (10, 4)
     np.testing.assert_allclose(form.map.T @ covariances[1] @ form.map, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(form.map.T @ covariances[0] @ form.map, np.diag(form.pair.scale), atol=1e-12)
-
-
-def test_swapping_twice_changes_nothing():
-    pair = pair_of([0.5, 2.0], [1.0, -0.3])
-    for one, other in zip(pair, swapped(swapped(pair)), strict=True):
-        np.testing.assert_allclose(one, other)
-    assert symmetric_divergence(pair) == pytest.approx(symmetric_divergence(swapped(pair)))

@@ -8,6 +8,7 @@ from typing import Any
 from leakscope.data.datasets.dataset import Description, File
 
 _UCI = "https://archive.ics.uci.edu"
+_HOSPITALS = "296/diabetes+130-us+hospitals+for+years+1999-2008"
 _SHOKRI_PAGE = "https://github.com/privacytrustlab/datasets"
 _SHOKRI_PAPER = "R. Shokri, M. Stronati, C. Song, V. Shmatikov, IEEE S&P 2017"
 _CIFAR: dict[str, Any] = {
@@ -18,26 +19,38 @@ _CIFAR: dict[str, Any] = {
     "source": "A. Krizhevsky, technical report, University of Toronto, 2009",
     "page": "https://www.cs.toronto.edu/~kriz/cifar.html",
 }
-_DOGFISH_HOST = "http://mitra.stanford.edu/kundaje/pangwei/"
 _SHA256 = "sha256 of the payload"
 _SHAPE_ONLY = "no digest is published: numbers of rows, columns and classes, and every value 0 or 1"
 _BUILT_IN = "comes with scikit-learn"
 
 
-def _uci_file(path: str, archive: str, sha256: str) -> File:
-    """Describe a gzip file that is made from the member of that name of a UCI zip archive."""
+#: SHA-256 of the payload of each file that is checked by it.
+_DIGESTS = {
+    "adult/adult.data.gz": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult/adult.test.gz": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    "diabetes130/diabetic_data.csv.gz": "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
+    "location30/dataset_location.tgz": "2ca8f7fc231251e089823e44d39f2d1eed124574cc351c7f80368cfe631dd718",
+    "mnist/train-images-idx3-ubyte.gz": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "mnist/train-labels-idx1-ubyte.gz": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "mnist/t10k-images-idx3-ubyte.gz": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "mnist/t10k-labels-idx1-ubyte.gz": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+_SHOKRI_HOSTS = (f"{_SHOKRI_PAGE}/raw/master/", "https://www.comp.nus.edu.sg/~reza/files/")
+_MNIST_HOSTS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
+
+
+def _hosted(path: str, hosts: tuple[str, ...], *members: str) -> File:
+    """Describe a file that several hosts have by its name, with the members of an archive to read."""
+    urls = tuple(host + PurePosixPath(path).name for host in hosts)
+    return File(path, urls=urls, members=members, digest=f"sha256:{_DIGESTS[path]}" if path in _DIGESTS else "")
+
+
+def _uci_files(archive: str, *paths: str) -> tuple[File, ...]:
+    """Describe gzip files, each made from the member of that name of a UCI zip archive."""
     urls = (f"{_UCI}/static/public/{archive}",)
-    return File(path, urls=urls, zip_member=PurePosixPath(path).stem, digest=f"sha256:{sha256}")
-
-
-def _shokri_file(path: str, *members: str, digest: str = "") -> File:
-    hosts = (f"{_SHOKRI_PAGE}/raw/master/", "https://www.comp.nus.edu.sg/~reza/files/")
-    return File(path, urls=tuple(host + PurePosixPath(path).name for host in hosts), members=members, digest=digest)
-
-
-def _mnist_file(name: str, sha256: str) -> File:
-    hosts = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
-    return File(f"mnist/{name}", urls=tuple(host + name for host in hosts), digest=f"sha256:{sha256}")
+    return tuple(
+        File(path, urls=urls, zip_member=PurePosixPath(path).stem, digest=f"sha256:{_DIGESTS[path]}") for path in paths
+    )
 
 
 _KNOWN = (
@@ -53,14 +66,7 @@ _KNOWN = (
         page=f"{_UCI}/dataset/2/adult",
         check=_SHA256,
         preparations=("one-hot", "codes"),
-        files=(
-            _uci_file(
-                "adult/adult.data.gz", "2/adult.zip", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
-            ),
-            _uci_file(
-                "adult/adult.test.gz", "2/adult.zip", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
-            ),
-        ),
+        files=_uci_files("2/adult.zip", "adult/adult.data.gz", "adult/adult.test.gz"),
     ),
     Description(
         name="diabetes130",
@@ -71,16 +77,10 @@ _KNOWN = (
         task="readmission to hospital",
         licence="CC BY 4.0",
         source="B. Strack et al., BioMed Research International 2014, 781670, doi:10.24432/C5230J",
-        page=f"{_UCI}/dataset/296/diabetes+130-us+hospitals+for+years+1999-2008",
+        page=f"{_UCI}/dataset/{_HOSPITALS}",
         check=_SHA256,
         preparations=("one-hot",),
-        files=(
-            _uci_file(
-                "diabetes130/diabetic_data.csv.gz",
-                "296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
-                "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
-            ),
-        ),
+        files=_uci_files(f"{_HOSPITALS}.zip", "diabetes130/diabetic_data.csv.gz"),
     ),
     Description(
         name="location30",
@@ -93,13 +93,7 @@ _KNOWN = (
         source=f"{_SHOKRI_PAPER}; check-ins of D. Yang, D. Zhang, B. Qu, ACM TIST 2016",
         page=_SHOKRI_PAGE,
         check=_SHA256,
-        files=(
-            _shokri_file(
-                "location30/dataset_location.tgz",
-                "bangkok",
-                digest="sha256:2ca8f7fc231251e089823e44d39f2d1eed124574cc351c7f80368cfe631dd718",
-            ),
-        ),
+        files=(_hosted("location30/dataset_location.tgz", _SHOKRI_HOSTS, "bangkok"),),
     ),
     Description(
         name="purchase100",
@@ -112,7 +106,7 @@ _KNOWN = (
         source=_SHOKRI_PAPER,
         page=_SHOKRI_PAGE,
         check=_SHAPE_ONLY,
-        files=(_shokri_file("purchase100/dataset_purchase.tgz", "dataset_purchase"),),
+        files=(_hosted("purchase100/dataset_purchase.tgz", _SHOKRI_HOSTS, "dataset_purchase"),),
     ),
     Description(
         name="texas100",
@@ -125,7 +119,7 @@ _KNOWN = (
         source=_SHOKRI_PAPER,
         page=_SHOKRI_PAGE,
         check=_SHAPE_ONLY,
-        files=(_shokri_file("texas100/dataset_texas.tgz", "texas/100/feats", "texas/100/labels"),),
+        files=(_hosted("texas100/dataset_texas.tgz", _SHOKRI_HOSTS, "texas/100/feats", "texas/100/labels"),),
     ),
     Description(
         name="mnist",
@@ -138,20 +132,7 @@ _KNOWN = (
         source="Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Proc. IEEE 86, 1998",
         page="http://yann.lecun.com/exdb/mnist/",
         check=_SHA256,
-        files=(
-            _mnist_file(
-                "train-images-idx3-ubyte.gz", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-            ),
-            _mnist_file(
-                "train-labels-idx1-ubyte.gz", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-            ),
-            _mnist_file(
-                "t10k-images-idx3-ubyte.gz", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-            ),
-            _mnist_file(
-                "t10k-labels-idx1-ubyte.gz", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-            ),
-        ),
+        files=tuple(_hosted(path, _MNIST_HOSTS) for path in _DIGESTS if path.startswith("mnist/")),
     ),
     Description(
         name="cifar100",
@@ -195,7 +176,7 @@ _KNOWN = (
         page="https://github.com/kohpangwei/influence-release",
         check="no digest is published: numbers of rows, columns and classes, and every value finite",
         files=tuple(
-            File(f"dogfish/{name}", urls=(_DOGFISH_HOST + name,), digest_of="file")
+            File(f"dogfish/{name}", urls=(f"http://mitra.stanford.edu/kundaje/pangwei/{name}",), digest_of="file")
             for name in ("dogfish_900_300_inception_features_train.npz", "dogfish_900_300_inception_features_test.npz")
         ),
     ),

@@ -10,7 +10,6 @@ from itertools import groupby, pairwise
 import numpy as np
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.wording import number
 from leakscope.report.charts.model import Axis, Chart, Mark
 
 Triple = tuple[float, float, float]  # a value and the ends of its interval
@@ -56,7 +55,7 @@ class Span:
 
     def words(self, tick: float) -> str:
         """Write a tick."""
-        return f"{number(100 * tick)} %" if self.axis.percent else number(tick)
+        return self.axis.number(tick)
 
     def fine(self) -> list[float]:
         """Return the values of minor lines between the ticks of a logarithmic axis."""
@@ -81,10 +80,11 @@ def spans(chart: Chart) -> tuple[Span, Span]:
         if rule.at is not None and rule.axis != "diagonal":
             (x if rule.axis == "x" else y).append((rule.at,) * 3)
     joined = [mark for series in chart.series if series.form == "line" for mark in series.marks]
-    across = (
-        _categories(chart.x, upright=False) if chart.x.scale == "category" else span(chart.x, x, _few_places(joined))
+    across, up = chart.x.scale == "category", chart.y.scale == "category"
+    return (
+        _categories(chart.x, upright=False) if across else span(chart.x, x, _few_places(joined)),
+        _categories(chart.y, upright=True) if up else span(chart.y, y),
     )
-    return across, _categories(chart.y, upright=True) if chart.y.scale == "category" else span(chart.y, y)
 
 
 def span(axis: Axis, held: Sequence[Triple], places: Sequence[float] = ()) -> Span:
@@ -99,13 +99,8 @@ def span(axis: Axis, held: Sequence[Triple], places: Sequence[float] = ()) -> Sp
     positive = all(value > 0 for value, _, _ in held) or (axis.low is not None and axis.low > 0)
     log = axis.scale == "log" and positive
     low, high = _ends(axis, held, log)
-    if places:
-        ticks = tuple(places)
-    elif log:
-        ticks = tuple(_log_ticks(low, high))
-    else:
-        ticks = tuple(round_numbers(low, high, 5))
-    return Span(axis, log, low, high, ticks)
+    ticks = places or (_log_ticks(low, high) if log else round_numbers(low, high, 5))
+    return Span(axis, log, low, high, tuple(ticks))
 
 
 def triples(place: float | Estimate | None) -> Iterator[Triple]:

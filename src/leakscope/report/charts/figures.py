@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.extras import import_extra
 from leakscope.core.result import Result
 from leakscope.core.wording import listing, quoted
 from leakscope.report.charts.axes import Span, curve, edges, filled_dots, spans, triples
-from leakscope.report.charts.labels import place_labels, width_of
+from leakscope.report.charts.labels import named_marks, place_labels, width_of
 from leakscope.report.charts.legend import colours, entries
 from leakscope.report.charts.model import Chart, Mark, Series
 
@@ -61,11 +63,9 @@ def draw_chart_of(result: Result, chart: str | int = 0) -> Figure:
 
 def draw(chart: Chart) -> Figure:
     """Return a chart as a figure of matplotlib."""
-    try:
-        import matplotlib.pyplot  # noqa: F401  # registers the display of figures in notebooks
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("plot()", "plot") from None
+    import_extra("matplotlib.pyplot", "plot()", "plot")  # registers the display of figures in notebooks
+    from matplotlib.figure import Figure
+
     across, up = spans(chart)
     high = 1.6 + ROW * (up.high - up.low) if up.slots else HIGH
     figure = Figure(figsize=(WIDE, high), layout="constrained")
@@ -78,8 +78,10 @@ def draw(chart: Chart) -> Figure:
     _axis(plot, up, "y")
     _rules(plot, chart, across, up)
     shifts = _shifts(chart, across, up)
+    several = sum(series.form in SIDE_BY_SIDE for series in chart.series) if any(shifts) else 1
+    drawing = _Drawing(plot, chart, across, up, width=0.9 * _BARS / several)
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
-        _Drawing(plot, chart, across, up, PALETTE[colour.split()[0]], "dashed" in colour, shift).draw(series)
+        replace(drawing, colour=PALETTE[colour.split()[0]], dashed="dashed" in colour, shift=shift).draw(series)
     _front(plot, chart)
     _legend(plot, chart)
     _labels(figure, plot, chart)
@@ -101,18 +103,15 @@ def _axis(plot: Axes, span: Span, which: Literal["x", "y"]) -> None:
         set_scale("log")
     ends = (span.high, span.low) if span.slots and which == "y" else (span.low, span.high)
     set_limits(*ends)
+    places, names = span.ticks, [span.words(tick) for tick in span.ticks]
     if span.slots:
         groups = span.axis.groups or ("",) * len(span.axis.categories)
-        names = [
-            f"{group}: {name}" if group else name for group, name in zip(groups, span.axis.categories, strict=True)
-        ]
-        places: Sequence[float] = span.slots[: len(names)]
-    else:
-        places, names = span.ticks, [span.words(tick) for tick in span.ticks]
+        names = [": ".join(filter(None, pair)) for pair in zip(groups, span.axis.categories, strict=True)]
+        places = span.slots[: len(names)]
     turned = which == "x" and bool(span.slots) and sum(map(len, names)) > 60
     turn: dict[str, Any] = {"rotation": 35, "ha": "right"} if turned else {}
     axis.set_ticks(list(places), labels=[_plain(name) for name in names], fontsize=LETTER, **turn)
-    axis.set_minor_locator(_no_ticks())
+    axis.minorticks_off()
     axis.set_label_text(_plain(span.axis.label), fontsize=LETTER + 0.5)
     if not span.slots:
         plot.grid(axis=which, color=LINE, linewidth=0.8)
@@ -120,19 +119,9 @@ def _axis(plot: Axes, span: Span, which: Literal["x", "y"]) -> None:
     plot.spines[["top", "right"]].set_visible(False)
 
 
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
-
-
 def _rules(plot: Axes, chart: Chart, across: Span, up: Span) -> None:
     for rule in chart.rules:
-        style: dict[str, Any] = {
-            "color": PALETTE["strong"] if rule.tone == "strong" else SOFT,
-            "linestyle": "--",
-            "linewidth": 1.2,
-        }
+        style: dict[str, Any] = {"color": PALETTE.get(rule.tone, SOFT), "linestyle": "--", "linewidth": 1.2}
         if rule.axis == "diagonal":
             ends = max(across.low, up.low), min(across.high, up.high)
             plot.plot(ends, ends, **style)
@@ -154,16 +143,18 @@ def _shifts(chart: Chart, across: Span, up: Span) -> list[float]:
 # --- series -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Drawing:
-    """One series on its axes."""
+    """One series on its axes; ``width`` is that of a bar or box."""
 
-    def __init__(
-        self, plot: Axes, chart: Chart, across: Span, up: Span, colour: str, dashed: bool, shift: float
-    ) -> None:
-        self.plot, self.chart, self.across, self.up = plot, chart, across, up
-        self.colour, self.dashed, self.shift = colour, dashed, shift
-        several = sum(series.form in SIDE_BY_SIDE for series in chart.series) if any(_shifts(chart, across, up)) else 1
-        self.width = 0.9 * _BARS / several
+    plot: Axes
+    chart: Chart
+    across: Span
+    up: Span
+    width: float
+    colour: str = INK
+    dashed: bool = False
+    shift: float = 0.0
 
     def draw(self, series: Series) -> None:
         """Draw the series in its form."""
@@ -192,31 +183,21 @@ class _Drawing:
         """Draw points, a line through them, or bars."""
         places = [self.middle(mark) for mark in series.marks]
         if series.form == "line":
-            self.line(
-                *([math.nan if at is None else at[axis] for at in places] for axis in (0, 1)),
-                faint=series.tone == "muted",
-            )
+            xs, ys = zip(*((math.nan, math.nan) if place is None else place for place in places), strict=True)
+            self.line(xs, ys, faint=series.tone == "muted")
         for mark, place in zip(series.marks, places, strict=True):
             if place is None:
                 self.missing(mark)
                 continue
             if series.form == "bars":
                 bar, at, ends = (self.plot.barh, 1, self.across) if self.up.slots else (self.plot.bar, 0, self.up)
-                base = ends.clamp(0.0)
-                bar(
-                    place[at],
-                    place[1 - at] - base,
-                    self.width,
-                    base,
-                    color=self.colour,
-                    alpha=0.4,
-                    edgecolor=self.colour,
-                )
+                base, style = ends.clamp(0.0), {"color": self.colour, "edgecolor": self.colour, "alpha": 0.4}
+                bar(place[at], place[1 - at] - base, self.width, base, **style)
             self.point(mark, place, bare=series.form == "bars", filled=series.tone == "strong")
 
     def point(self, mark: Mark, place: tuple[float, float], *, bare: bool, filled: bool) -> None:
         """Draw a point with its intervals."""
-        marker = "" if bare else "D" if mark.label and mark.label in self.chart.highlighted else _marker(mark)
+        marker = "" if bare else "D" if mark.label in self.chart.highlighted else _marker(mark)
         face = self.colour if filled or marker == "D" else "white"
         self.plot.errorbar(
             [place[0]], [place[1]], xerr=_error(mark.x, self.across), yerr=_error(mark.y, self.up), fmt=marker or "none", color=self.colour,
@@ -225,12 +206,11 @@ class _Drawing:
 
     def missing(self, mark: Mark) -> None:
         """Draw a cross at the edge."""
-        x, y = next(triples(mark.x), None), next(triples(mark.y), None)
-        if x is not None:
-            place = (self.place(self.across, x[0]) + self.shift, 0.03)
+        for x, *_ in triples(mark.x):
+            place = (self.place(self.across, x) + self.shift, 0.03)
             self.plot.plot(*place, "x", color=INK, transform=self.plot.get_xaxis_transform())
-        elif y is not None:
-            place = (0.03, self.place(self.up, y[0]) + self.shift)
+        for y, *_ in triples(mark.y):
+            place = (0.03, self.place(self.up, y) + self.shift)
             self.plot.plot(*place, "x", color=INK, transform=self.plot.get_yaxis_transform())
 
     def line(self, xs: Sequence[float], ys: Sequence[float], *, faint: bool) -> None:
@@ -248,25 +228,20 @@ class _Drawing:
 
     def boxes(self, series: Series) -> None:
         """Draw boxes from their five numbers."""
+        names, line = ("whislo", "q1", "med", "q3", "whishi"), {"color": self.colour}
+        style = {"boxprops": line, "whiskerprops": line, "capprops": line, "medianprops": line | {"linewidth": 2.2}}
         for mark in series.marks:
-            x = next(triples(mark.x), None)
-            if mark.box and x is not None:
-                names = ("whislo", "q1", "med", "q3", "whishi")
-                place = self.place(self.across, x[0]) + self.shift
-                line = {"color": self.colour}
-                self.plot.bxp(
-                    [dict(zip(names, mark.box, strict=True))], [place], widths=self.width, showfliers=False, manage_ticks=False,
-                    boxprops=line, whiskerprops=line, capprops=line, medianprops=line | {"linewidth": 2.2},
-                )  # fmt: skip
+            for x, *_ in triples(mark.x) if mark.box else ():
+                box, place = dict(zip(names, mark.box, strict=True)), self.place(self.across, x) + self.shift
+                self.plot.bxp([box], [place], widths=self.width, showfliers=False, manage_ticks=False, **style)
 
     def histogram(self, series: Series) -> None:
         """Draw a histogram from its bins."""
         bins = edges(series.marks, series.end)
         heights = [next(triples(mark.y), (0.0,))[0] for mark in series.marks]
-        filled = series.form == "area"
-        self.plot.stairs(
-            heights, [*(start for start, _ in bins), bins[-1][1]], color=self.colour, fill=filled, alpha=0.35 if filled else 1, lw=1.8
-        )  # fmt: skip
+        ends = [*(start for start, _ in bins), bins[-1][1]]
+        style: dict[str, Any] = {"fill": True, "alpha": 0.35} if series.form == "area" else {"alpha": 1}
+        self.plot.stairs(heights, ends, color=self.colour, lw=1.8, **style)
 
 
 def _marker(mark: Mark) -> str:
@@ -284,7 +259,7 @@ def _error(place: float | Estimate | None, span: Span) -> list[list[float]] | No
 
 
 def _front(plot: Axes, chart: Chart) -> None:
-    marks = [mark for series in chart.series for mark in series.marks if mark.label and mark.label in chart.highlighted]
+    marks = [mark for series in chart.series for mark in series.marks if mark.label in chart.highlighted]
     places = sorted((x[0], y[0]) for mark in marks for x in triples(mark.x) for y in triples(mark.y))
     if len(places) > 1:
         plot.plot(*zip(*places, strict=True), "--", color=INK, lw=1.1)
@@ -303,37 +278,21 @@ def _legend(plot: Axes, chart: Chart) -> None:
         label = _plain(words)
         if form in ("bars", "boxes", "area"):
             handles.append(Patch(facecolor=colour, alpha=0.4, label=label))
-        elif form in ("front", "rule"):
-            handles.append(
-                Line2D([], [], color=INK if form == "front" else colour, linestyle="--", lw=1.2, label=label)
-            )
+            continue
+        if form in ("front", "rule"):
+            style: dict[str, Any] = {"color": INK if form == "front" else colour, "linestyle": "--", "lw": 1.2}
         elif form == "missing":
-            handles.append(Line2D([], [], color=INK, marker="x", linestyle="", label=label))
+            style = {"color": INK, "marker": "x", "linestyle": ""}
         else:
-            line, marker = form in ("line", "curve", "steps"), form in ("line", "points")
-            face = colour if kind == "strong" else "white"
-            handles.append(
-                Line2D(
-                    [],
-                    [],
-                    color=colour,
-                    linestyle="-" if line else "",
-                    marker="o" if marker else "",
-                    markerfacecolor=face,
-                    label=label,
-                )
-            )
+            style = {"color": colour, "markerfacecolor": colour if kind == "strong" else "white"}
+            style["linestyle"] = "-" if form in ("line", "curve", "steps") else ""
+            style["marker"] = "o" if form in ("line", "points") else ""
+        handles.append(Line2D([], [], label=label, **style))
     if handles:
         widest = max(width_of(handle.get_label(), LETTER) for handle in handles) + 36
         across = max(1, min(3, len(handles), int(72 * (WIDE - 1) // widest)))
-        plot.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(-0.02, 1.0),
-            ncols=across,
-            fontsize=LETTER - 0.5,
-            frameon=False,
-        )
+        where = {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0)}
+        plot.legend(handles=handles, ncols=across, fontsize=LETTER - 0.5, frameon=False, **where)
         rows = -(-len(handles) // across)
         plot.set_title(_plain(chart.title), loc="left", fontsize=11, fontweight="bold", pad=14 * rows + 8)
 
@@ -342,11 +301,9 @@ def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
     """Draw names next to points if there is space; the distance is in points, so that it does not change with the figure size."""
     from matplotlib.patheffects import withStroke
 
-    marks = [
-        mark for series in chart.series if series.form in ("line", "points") for mark in series.marks if mark.label
-    ]
+    marks = [mark for mark in named_marks(chart) if mark.label]
     found = [(mark.label, x[0], y[0]) for mark in marks for x in triples(mark.x) for y in triples(mark.y)]
-    if not found or "category" in (chart.x.scale, chart.y.scale):
+    if not found:
         return
     figure.draw_without_rendering()
     inch = figure.dpi / 72

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from leakscope.report.charts.model import Chart, Mark
+
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 #: Font size on a phone, where it is largest, for a wide font.
 EM = 15.5
@@ -37,6 +39,13 @@ class PlacedLabel(NamedTuple):
     def start(self) -> tuple[float, float]:
         """Start of its base line."""
         return self.box[0], self.box[3] - 4
+
+
+def named_marks(chart: Chart) -> list[Mark]:
+    """Return the marks that may have a name next to them: points of a chart without categories."""
+    if "category" in (chart.x.scale, chart.y.scale):
+        return []
+    return [mark for series in chart.series if series.form in ("line", "points") for mark in series.marks]
 
 
 def width_of(text: str, em: float = EM) -> float:

@@ -41,11 +41,10 @@ class Frame(NamedTuple):
     @property
     def slot(self) -> float:
         """Width of one category, or a large number without categories."""
+        left, top, right, bottom = self.box
         if self.up.slots:
-            return (self.box[3] - self.box[1]) / (self.up.high - self.up.low)
-        if self.across.slots:
-            return (self.box[2] - self.box[0]) / (self.across.high - self.across.low)
-        return math.inf
+            return (bottom - top) / (self.up.high - self.up.low)
+        return (right - left) / (self.across.high - self.across.low) if self.across.slots else math.inf
 
 
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
@@ -53,13 +52,12 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
     width, shifts = _places(chart, frame)
     parts = []
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
-        match series.form:
-            case "curve":
-                drawn = _curve(series, frame)
-            case "steps" | "area":
-                drawn = [_histogram(series, frame)]
-            case _:
-                drawn = _marks(chart, series, frame, shift, width)
+        if series.form == "curve":
+            drawn = _curve(series, frame)
+        elif series.form in ("steps", "area"):
+            drawn = _histogram(series, frame)
+        else:
+            drawn = _marks(chart, series, frame, shift, width)
         parts.append(svg.group(drawn, f"series {colour}"))
     return [*parts, *_bins(chart, frame)]
 
@@ -130,29 +128,19 @@ def _marks(chart: Chart, series: Series, frame: Frame, shift: float, width: floa
             bar = _bar(place, frame, width, upright)
             parts.append(svg.group([bar, *_intervals(mark, place, frame)], "point mark", said))
         else:
-            drawn = [
-                *_row(place, frame),
-                *_intervals(mark, place, frame),
-                _shape(mark, place, frame, mark.label in chart.highlighted),
-            ]
-            parts.append(svg.group(drawn, "point mark", said))
+            top, bottom = place[1] - 0.5 * frame.slot, place[1] + 0.5 * frame.slot
+            # The row of a category shows its tooltip.
+            row = [] if upright else [svg.rectangle((8, top), (frame.box[2], bottom), "hover")]
+            shape = _shape(mark, place, frame, mark.label in chart.highlighted)
+            parts.append(svg.group([*row, *_intervals(mark, place, frame), shape], "point mark", said))
     return parts
-
-
-def _row(place: tuple[float, float], frame: Frame) -> list[Markup]:
-    """Draw the row of a category, which shows its tooltip."""
-    if not frame.up.slots:
-        return []
-    half = 0.5 * frame.slot
-    return [svg.rectangle((8, place[1] - half), (frame.box[2], place[1] + half), "hover")]
 
 
 def _shape(mark: Mark, place: tuple[float, float], frame: Frame, highlighted: bool) -> Markup:
     """Draw a circle, a diamond if highlighted, a triangle for a bound, and nothing outside of the axes."""
     x, y = place
-    if not all(
-        axis.holds(value) for axis, at in ((frame.across, mark.x), (frame.up, mark.y)) for value, *_ in triples(at)
-    ):
+    places = ((frame.across, mark.x), (frame.up, mark.y))
+    if not all(axis.holds(value) for axis, at in places for value, *_ in triples(at)):
         return Markup("")  # its interval ends in an arrow here
     for bounded, along in ((mark.y, (0.0, 1.0)), (mark.x, (-1.0, 0.0))):
         if isinstance(bounded, Estimate) and bounded.kind in ("upper bound", "lower bound"):
@@ -163,12 +151,10 @@ def _shape(mark: Mark, place: tuple[float, float], frame: Frame, highlighted: bo
     return svg.circle(place, 4.5)
 
 
-def _triangle(
-    place: tuple[float, float], along: tuple[float, float], base: float = 5.0, high: float = 8.0
-) -> list[tuple[float, float]]:
+def _triangle(place: svg.Point, along: svg.Point, base: float = 5.0) -> list[svg.Point]:
     """Draw a triangle with its base at a position that points in a direction."""
     (x, y), (right, down) = place, along
-    tip = (x + high * right, y + high * down)
+    tip = (x + 8.0 * right, y + 8.0 * down)
     corners = [(x - base * down, y - base * right), (x + base * down, y + base * right)]
     return [*corners, tip, corners[0]]
 
@@ -262,18 +248,15 @@ def _points(places: Sequence[float], values: Sequence[float], frame: Frame) -> l
     return [(frame.x(place), frame.y(value)) for place, value in zip(places, values, strict=True)]
 
 
-def _histogram(series: Series, frame: Frame) -> Markup:
+def _histogram(series: Series, frame: Frame) -> list[Markup]:
     if not series.marks:
-        return Markup("")
+        return []
     heights = [frame.y(next(triples(mark.y), (frame.up.low,))[0]) for mark in series.marks]
+    bins = zip(edges(series.marks, series.end), heights, strict=True)
+    outline = [(frame.x(end), height) for ends, height in bins for end in ends]
     bottom = frame.y(0.0)
-    outline = [
-        corner
-        for (start, stop), height in zip(edges(series.marks, series.end), heights, strict=True)
-        for corner in ((frame.x(start), height), (frame.x(stop), height))
-    ]
     closed = [(outline[0][0], bottom), *outline, (outline[-1][0], bottom)]
-    return svg.path(closed, "area" if series.form == "area" else "outline")
+    return [svg.path(closed, "area" if series.form == "area" else "outline")]
 
 
 def _bins(chart: Chart, frame: Frame) -> Iterator[Markup]:

@@ -5,10 +5,11 @@ Drawers (`svg`, `figures`) depend on charts, not on studies. The tooltip of a ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.wording import number
 
 #: How a series is drawn: ``line`` joins its marks, ``points`` does not, ``curve`` is a line without marks, with a band for intervals;
 #: ``bars`` and ``boxes`` (quartiles) need an axis of categories; ``steps`` is the outline of a histogram and ``area`` a filled one;
@@ -45,6 +46,12 @@ class Axis:
     from_zero: bool = True
     categories: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+
+    def number(self, value: float) -> str:
+        """Write a number on this axis, or the name of a category."""
+        if self.categories:
+            return self.categories[round(value)]
+        return f"{number(100 * value)} %" if self.percent else number(value)
 
 
 @dataclass(frozen=True)
@@ -112,5 +119,3 @@ class Chart:
     rules: tuple[Rule, ...] = ()
     highlighted: tuple[str, ...] = ()
     highlight: str = ""
-    note: str = ""
-    brief: bool = field(default=False, kw_only=True)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from leakscope.report.charts import elements as svg
 from leakscope.report.charts.axes import Span, filled_dots, spans
-from leakscope.report.charts.labels import Box, cut, place_labels, width_of
+from leakscope.report.charts.labels import Box, cut, named_marks, place_labels, width_of
 from leakscope.report.charts.legend import LegendEntry, entries
 from leakscope.report.charts.marks import Frame, cross, draw_series, intervals_of, middle_of
 from leakscope.report.charts.model import Chart
@@ -49,41 +49,25 @@ def draw(chart: Chart) -> Markup:
     legend, top = _legend(entries(chart), width)
     frame = Frame(across, up, _box(chart, up, top, (width - EDGE, plot)))
     below, height = _below(chart, frame)
-    parts = [
-        *legend,
-        *_lines(frame),
-        *_left_axis(chart, frame),
-        *below,
-        *_rules(chart, frame),
-        *_front(chart, frame),
-        *draw_series(chart, frame),
-        *_names(chart, frame),
-    ]
+    parts = [*legend, *_lines(frame), *_left_axis(chart, frame), *below, *_rules(chart, frame), *_front(chart, frame)]
+    parts += [*draw_series(chart, frame), *_names(chart, frame)]
     if not any(series.marks for series in chart.series):
-        parts.append(
-            svg.text(((frame.box[0] + frame.box[2]) / 2, (frame.box[1] + frame.box[3]) / 2), "no values", "tick middle")
-        )
+        left, top, right, bottom = frame.box
+        parts.append(svg.text(((left + right) / 2, (top + bottom) / 2), "no values", "tick middle"))
     return svg.picture(parts, (width, height), chart.title, chart.description, "chart wide" if wide else "chart")
 
 
 def is_wide(chart: Chart) -> bool:
     """Whether a chart takes the whole width of a page, because of the number of names next to points."""
-    if "category" in (chart.x.scale, chart.y.scale):
-        return False
-    return (
-        sum(bool(mark.label) for series in chart.series if series.form in ("line", "points") for mark in series.marks)
-        > MANY
-    )
+    return sum(bool(mark.label) for mark in named_marks(chart)) > MANY
 
 
 def _box(chart: Chart, up: Span, top: float, size: tuple[float, float]) -> Box:
     """Return the box of the plot, with space for names or numbers on its left and for the axis label above."""
     right, plot = size
     high = ROW * (up.high - up.low) if up.slots else plot
-    names = chart.y.categories if up.slots else [up.words(tick) for tick in up.ticks]
-    left = 18 + min(
-        NAMES, max((width_of(name, LETTERS) for name in (*names, *(group for _, group in up.headings))), default=0.0)
-    )
+    names = [*(chart.y.categories if up.slots else map(up.words, up.ticks)), *(group for _, group in up.headings)]
+    left = 18 + min(NAMES, max((width_of(name, LETTERS) for name in names), default=0.0))
     start = top + (24 if chart.y.label else 8)
     return left, start, right, start + high
 
@@ -112,10 +96,8 @@ def _left_axis(chart: Chart, frame: Frame) -> list[Markup]:
     if frame.up.slots:
         shown = [cut(name, NAMES, LETTERS) for name in chart.y.categories]
         parts += [svg.text((left - 9, frame.y(at) + 4), name, "level end") for at, name in enumerate(shown)]
-        parts += [
-            svg.text((8, top + place * frame.slot - 8), cut(name, right - 8), "heading")
-            for place, name in frame.up.headings
-        ]
+        headings = [(top + place * frame.slot - 8, cut(name, right - 8)) for place, name in frame.up.headings]
+        parts += [svg.text((8, y), name, "heading") for y, name in headings]
     return parts
 
 
@@ -154,16 +136,12 @@ def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
         end = bottom + 18
     else:
         shown = [cut(name, 130.0) for name in names]
-        parts = [
-            svg.text((frame.x(at) + 4, bottom + 15), name, "level end", turned=-40) for at, name in enumerate(shown)
-        ]
+        places = [(frame.x(at) + 4, bottom + 15) for at in range(len(shown))]
+        parts = [svg.text(place, name, "level end", turned=-40) for place, name in zip(places, shown, strict=True)]
         end = bottom + 20 + 0.65 * max(map(width_of, shown))
     if frame.across.headings:
-        left = frame.box[0]
-        parts += [
-            svg.text((left + place * frame.slot, end + 17), cut(name, 160), "heading middle")
-            for place, name in frame.across.headings
-        ]
+        headings = [(frame.box[0] + place * frame.slot, cut(name, 160)) for place, name in frame.across.headings]
+        parts += [svg.text((x, end + 17), name, "heading middle") for x, name in headings]
         end += 18
     return parts, end
 
@@ -234,13 +212,10 @@ def _front(chart: Chart, frame: Frame) -> list[Markup]:
 
 def _names(chart: Chart, frame: Frame) -> list[Markup]:
     """Draw names next to points if there is space."""
-    if frame.across.slots or frame.up.slots:
-        return []
-    marks = [mark for series in chart.series if series.form in ("line", "points") for mark in series.marks]
+    marks = named_marks(chart)
     points = [(mark.label, *place) for mark in marks if (place := middle_of(mark, frame)) is not None]
-    placed = place_labels(
-        points, chart.highlighted, frame.box, [box for mark in marks for box in intervals_of(mark, frame)]
-    )
+    intervals = [box for mark in marks for box in intervals_of(mark, frame)]
+    placed = place_labels(points, chart.highlighted, frame.box, intervals)
     lines = [svg.line(points[one.at][1:], one.line, "leader") for one in placed if one.line]
     return [*lines, *(svg.text(one.start, one.words, "name first" if one.first else "name") for one in placed)]
 
@@ -253,10 +228,8 @@ def _people(chart: Chart) -> Markup:
     low, high = filled_dots(chart)
     step, radius = 20, 6.5
     places = [(step * (at % 10) + step / 2, step * (at // 10) + step / 2) for at in range(100)]
-    dots = [
-        svg.group([svg.circle(place, radius)], f"dot {'sure' if at < low else 'maybe' if at < high else 'not'}")
-        for at, place in enumerate(places)
-    ]
+    kinds = ["sure"] * low + ["maybe"] * (high - low) + ["not"] * (100 - high)
+    dots = [svg.group([svg.circle(place, radius)], f"dot {kind}") for place, kind in zip(places, kinds, strict=True)]
     ringed = next((round(rule.at) for rule in chart.rules if rule.at is not None), 0)
     rings = [svg.group([svg.circle(place, radius + 2.2)], "dot guess") for place in places[:ringed]]
     return svg.picture([*dots, *rings], (10.0 * step, 10.0 * step), chart.title, chart.description, kind="people")

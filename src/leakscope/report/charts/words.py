@@ -19,14 +19,12 @@ def said_of(chart: Chart, series: Series, mark: Mark) -> str:
     if mark.said:
         return mark.said
     names = ", ".join(dict.fromkeys(part for part in (series.name, mark.label) if part))
+    place, value = place_words(mark.x, chart.x), place_words(mark.y, chart.y)
     if mark.box:
         low, lower, median, upper, high = map(number, mark.box)
         value = f"median {median}, quartiles {lower} and {upper}, ends {low} and {high}"
-        place = place_words(mark.x, chart.x)
     elif chart.y.scale == "category":
-        place, value = place_words(mark.y, chart.y), place_words(mark.x, chart.x)
-    else:
-        place, value = place_words(mark.x, chart.x), place_words(mark.y, chart.y)
+        place, value = value, place
     return f"{', '.join(part for part in (names, place) if part)}: {value}"
 
 
@@ -36,6 +34,4 @@ def place_words(place: float | Estimate | None, axis: Axis) -> str:
         return "not measured"
     if isinstance(place, Estimate):
         return write(place, "percent" if axis.percent else "number")
-    if axis.categories:
-        return axis.categories[round(place)]
-    return f"{number(100 * place)} %" if axis.percent else number(place)
+    return axis.number(place)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import count, listing, name, number, percent, quoted, write
+from leakscope.report.charts.forest import by_category, rows_of
 from leakscope.report.charts.model import Axis, Chart, Rule
-from leakscope.report.document import Answer, Block, Cell, Details, Document, Row, Table, Tone, Value
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import by_category, cite, filled, outcome, provenance, reading, sources, value
+from leakscope.report.documents.cells import outcome, values
+from leakscope.report.documents.common import cite, filled, provenance, reading, sources
 from leakscope.studies.attributes.result import AttributeFinding, Attributes, SensitiveColumn, Side, strongest
 
 DESCRIBED = 3
 SIDES: dict[Side, str] = {"holdout": "held-out records", "training": "training records"}
-_TAGS: dict[str, tuple[str, Tone]] = {
+_TAGS: dict[str, Tag] = {
     "yes": ("revealed", "risk"),
     "no": ("not detected", "safe"),
     "inconclusive": ("not significant", "plain"),
@@ -46,13 +48,11 @@ def _answer(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Answer:
     said = tuple(_sentence(result, column) for column in ordered[:DESCRIBED])
     if revealed := [column for column, found in outcomes.items() if found == "yes"]:
         return Answer("Reveals", "risk", f"The model's outputs help an attacker to infer {listing(revealed)}.", said)
-    headline = (
-        f"No attack that was run infers {listing(list(outcomes))} significantly better with the model than without it."
-    )
-    label: tuple[str, Tone] = (
-        ("Not significant", "unknown") if "inconclusive" in outcomes.values() else ("Not detected", "safe")
-    )
-    return Answer(*label, headline, said)
+    columns = listing(list(outcomes))
+    headline = f"No attack that was run infers {columns} significantly better with the model than without it."
+    if "inconclusive" in outcomes.values():
+        return Answer("Not significant", "unknown", headline, said)
+    return Answer("Not detected", "safe", headline, said)
 
 
 def _sentence(result: Attributes, column: SensitiveColumn) -> str:
@@ -94,7 +94,7 @@ def _columns(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Table:
     rows = []
     for column in ordered:
         found = strongest(result.of(column.name))
-        figures = (Value(found.baseline_advantage), Value(found.gain, "signed"), Value(found.gain_auc, "signed"))
+        figures = (Value(found.baseline_advantage), *values(found.gain, found.gain_auc, style="signed"))
         note = f"{count(column.levels, 'level')}. Strongest attack: {name(found.attack)}, on {SIDES[found.side]}."
         tag = _TAGS[outcome(result, "attribute_leak", column=column.name)]
         rows.append(Row((name(column.name), *figures), *tag, note))
@@ -116,7 +116,7 @@ def _gains(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Chart:
         "Gain of the strongest attack by column",
         "Advantage with the model minus advantage without it. At 0 the model reveals nothing about the column.",
         Axis("Gain in advantage"),
-        [name(column.name) for column in ordered],
+        rows_of(name(column.name) for column in ordered),
         series,
         Rule(0.0, "x", "no gain"),
     )
@@ -124,15 +124,13 @@ def _gains(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Chart:
 
 def _with_and_without(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Chart:
     found = [strongest(result.of(column.name)) for column in ordered]
+    baselines, advantages = [one.baseline_advantage for one in found], [one.advantage for one in found]
     return by_category(
         "Advantage with and without the model",
         "Of the strongest attack on each column, and of the baseline on the same records.",
         Axis("Advantage"),
-        [name(column.name) for column in ordered],
-        {
-            "without the model": [one.baseline_advantage for one in found],
-            "with the model": [one.advantage for one in found],
-        },
+        rows_of(name(column.name) for column in ordered),
+        {"without the model": baselines, "with the model": advantages},
         Rule(0.0, "x", "chance"),
     )
 
@@ -152,4 +150,4 @@ def _attacks(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Details:
 def _cells(found: AttributeFinding) -> list[Cell]:
     names = (name(found.column), SIDES[found.side], name(found.attack))
     signed = (found.gain, found.gain_auc, found.control, found.beyond_control, found.beyond_holdout)
-    return [*names, Value(found.advantage), Value(found.auc), *(value(one, "signed") for one in signed)]
+    return [*names, *values(found.advantage, found.auc), *values(*signed, style="signed")]

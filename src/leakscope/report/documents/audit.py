@@ -7,32 +7,18 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, name, percent, write
-from leakscope.evaluation.results import Audit, AuditedModel, Bound, NamedMembers, ReleaseRisk
+from leakscope.evaluation.results import Audit, AuditedModel, Bound, ReleaseRisk
 from leakscope.evaluation.settings import REFERENCE_MODELS
 from leakscope.evaluation.verdict import choose_strongest
-from leakscope.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Item,
-    Items,
-    KeyFigure,
-    KeyFigures,
-    Row,
-    Table,
-    Text,
-    Tone,
-    Value,
-)
+from leakscope.report.document import Answer, Block, Details, Document, Items, KeyFigures, Row, Table, Tag, Text, Value
 from leakscope.report.documents import audit_charts as charts
 from leakscope.report.documents.audit_limits import limits, stronger
 from leakscope.report.documents.audit_steps import more_exposed, next_steps
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import glossary, not_run, provenance, sources
+from leakscope.report.documents.cells import group_name, tag_if, value, values
+from leakscope.report.documents.common import cite, filled, not_run, provenance, reading, sources, steps
 from leakscope.report.documents.releases import LOSSES, identified, in_pairs, in_plain_words, release_name, shown_rate
-from leakscope.report.documents.verdict import LABELS, LEAKS, TONES, leaks_within, technical, why_inconclusive
+from leakscope.report.documents.verdict import LABELS, LEAKS, leaks_within, technical, why_inconclusive
 
 CHARTED_GROUPS = 30
 HOW_TO_READ = (
@@ -49,55 +35,44 @@ HOW_TO_READ = (
 
 def make(audit: Audit, others: Sequence[Result]) -> Document:
     """Make the document of an audit."""
+    target, verdict = audit.target, audit.verdict
+    question = "Does this model reveal who was in its training data?"
+    if target.task == "scores":
+        question = "Do these scores reveal who was in the training data?"
     return Document(
         kind="audit",
-        title=f"Audit of {name(audit.target.model)}",
-        question="Does this model reveal who was in its training data?"
-        if audit.target.task != "scores"
-        else "Do these scores reveal who was in the training data?",
-        answer=_answer(audit),
-        facts=tuple(_facts(audit)),
+        title=f"Audit of {name(target.model)}",
+        question=question,
+        answer=Answer(*LABELS[verdict.kind], _headline(audit), tuple(_sentences(audit)), technical(verdict)),
+        facts=(
+            ("Model", name(target.model)),
+            ("Task", _task(target)),
+            ("Members (training records)", target.members),
+            ("Non-members (held-out records)", target.nonmembers),
+            ("Judged on each side", target.judged),
+            *_performance(target),
+            ("Confidence", _certainty(audit)),
+        ),
         picture=charts.people(audit),
-        blocks=tuple(_blocks(audit, others)),
+        blocks=filled(
+            _releases(audit),
+            steps(next_steps(audit, others)),
+            _strongest(audit),
+            _exposure(audit),
+            _extras(audit) if audit.extras else None,
+            _attacks(audit),
+            warnings(audit),
+            not_run(audit.not_run, brief=True),
+            Items(tuple(stronger(audit)), "Stronger options", brief=True),
+            limits(audit, others),
+            reading(HOW_TO_READ),
+            sources(cite((risk.source, risk.attack) for risk in audit.risks), [bound.source for bound in audit.bounds]),
+            provenance(audit, _call(audit)),
+        ),
     )
-
-
-def _blocks(audit: Audit, others: Sequence[Result]) -> list[Block]:
-    blocks: list[Block] = [
-        _releases(audit),
-        Items(tuple(next_steps(audit, others)), "What to do next", "steps", brief=True),
-        _strongest(audit),
-        _exposure(audit),
-    ]
-    if audit.extras:
-        blocks.append(_extras(audit))
-    blocks.append(_attacks(audit))
-    if audit.warnings:
-        blocks.append(warnings(audit))
-    blocks += not_run(audit.not_run, brief=True)
-    if options := stronger(audit):
-        blocks.append(Items(tuple(options), "Stronger options", brief=True))
-    cited: dict[str, list[str]] = {}
-    for risk in audit.risks:
-        if risk.attack not in cited.setdefault(risk.source, []):
-            cited[risk.source].append(risk.attack)
-    return [
-        *blocks,
-        limits(audit, others),
-        Details("How to read this report", (Items(tuple(map(Item, HOW_TO_READ))), glossary()), open=True),
-        sources(cited, [bound.source for bound in audit.bounds]),
-        provenance(audit, _call(audit)),
-    ]
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
-
-
-def _answer(audit: Audit) -> Answer:
-    verdict = audit.verdict
-    return Answer(
-        LABELS[verdict.kind], TONES[verdict.kind], _headline(audit), tuple(_sentences(audit)), technical(verdict)
-    )
 
 
 def _headline(audit: Audit) -> str:
@@ -124,41 +99,24 @@ def _sentences(audit: Audit) -> list[str]:
         said = technical(verdict)[0]
     else:
         said = in_plain_words(audit.strongest)
-    return [said, *_named(audit.named)]
+    if audit.named is None or not audit.named.count:
+        return [said]
+    people = count(audit.named.count, "person", "people")
+    return [said, f"An attacker who accepts one wrong name in ten could name {people} of the training data."]
 
 
-def _named(named: NamedMembers | None) -> list[str]:
-    """State how many people an attacker could name, where that is anybody."""
-    if named is None or not named.count:
+def _performance(target: AuditedModel) -> list[tuple[str, Value]]:
+    if (performance := target.performance) is None:
         return []
-    people = count(named.count, "person", "people")
-    return [f"An attacker who accepts one wrong name in ten could name {people} of the training data."]
-
-
-def _facts(audit: Audit) -> list[tuple[str, Cell]]:
-    target = audit.target
-    facts: list[tuple[str, Cell]] = [
-        ("Model", name(target.model)),
-        ("Task", _task(target)),
-        ("Members (training records)", target.members),
-        ("Non-members (held-out records)", target.nonmembers),
-        ("Judged on each side", target.judged),
-    ]
-    if (performance := target.performance) is not None:
-        metric = performance.metric.capitalize()
-        style: Style = "percent" if performance.metric == "accuracy" else "number"
-        facts += [
-            (f"{metric}, training", Value(performance.train, style)),
-            (f"{metric}, holdout", Value(performance.holdout, style)),
-        ]
-    return [*facts, ("Confidence", _certainty(audit))]
+    style: Style = "percent" if performance.metric == "accuracy" else "number"
+    figures = {"training": performance.train, "holdout": performance.holdout}
+    return [(f"{performance.metric.capitalize()}, {on}", Value(figure, style)) for on, figure in figures.items()]
 
 
 def _certainty(audit: Audit) -> str:
     confidence = percent(round(audit.settings.get("confidence", audit.strongest.auc.confidence), 4))
     tried = len(audit.risks)
-    chosen = f", corrected for selection among {count(tried)} attacks" if tried > 1 else ""
-    return f"{confidence}{chosen}"
+    return confidence + (f", corrected for selection among {count(tried)} attacks" if tried > 1 else "")
 
 
 def _task(target: AuditedModel) -> str:
@@ -169,7 +127,7 @@ def _task(target: AuditedModel) -> str:
 
 # --- releases and attacks ---------------------------------------------------------------------------------------------
 
-_TAGS: dict[str, tuple[str, Tone]] = {"yes": ("leaks", "risk"), "no": ("not detected", "safe")}
+_TAGS: dict[str, Tag] = {"yes": ("leaks", "risk"), "no": ("not detected", "safe")}
 
 
 def _releases(audit: Audit) -> Table:
@@ -185,21 +143,19 @@ def _releases(audit: Audit) -> Table:
     columns = ["Release", heading, "AUC", "Control AUC", "Strongest attack", *(["TPR bound"] if bound else [])]
     rows = []
     for risk in shown:
-        tag, tone = _tag(audit, risk)
         rate = shown_rate(risk.tpr_at_fpr)
-        found = None if rate is None else Value(risk.tpr_at_fpr[rate], "percent")
-        cells: tuple[Cell, ...] = (
-            release_name(risk.release, audit.target.task), found, Value(risk.auc), Value(risk.control),
-            name(risk.attack), *([_tpr_bound(bound, rate)] if bound else []),
-        )  # fmt: skip
-        rows.append(Row(cells, tag, tone, in_plain_words(risk)))
+        tpr = None if rate is None else Value(risk.tpr_at_fpr[rate], "percent")
+        most = [_tpr_bound(bound, rate)] if bound else []
+        which = release_name(risk.release, audit.target.task)
+        cells = (which, tpr, *values(risk.auc, risk.control), name(risk.attack), *most)
+        rows.append(Row(cells, *_tag(audit, risk), in_plain_words(risk)))
     note = "Each row is the strongest attack on that release. All intervals are simultaneous."
     if bound is not None:
         note += f" By the claimed privacy, the advantage of any attack is {write(bound.advantage)}."
     return Table(tuple(columns), tuple(rows), "Risk by release", note, brief=True)
 
 
-def _tpr_bound(bound: Bound, rate: float | None) -> Cell:
+def _tpr_bound(bound: Bound, rate: float | None) -> Value | None:
     """State the largest TPR of any attack at a false-positive rate under the claimed privacy."""
     if rate is None:
         return None
@@ -207,39 +163,31 @@ def _tpr_bound(bound: Bound, rate: float | None) -> Cell:
     return Value(Estimate(most, 0.0, most, kind="upper bound"), "percent")
 
 
-def _tag(audit: Audit, risk: ReleaseRisk) -> tuple[str, Tone]:
-    outcome = next(
-        (one.outcome for one in audit.claims if one.code == "leak" and one.subject.get("release") == risk.release),
-        "inconclusive",
-    )
-    if outcome in _TAGS:
-        return _TAGS[outcome]
+def _tag(audit: Audit, risk: ReleaseRisk) -> Tag:
+    claims = [one for one in audit.claims if one.code == "leak" and one.subject.get("release") == risk.release]
+    if claims and claims[0].outcome in _TAGS:
+        return _TAGS[claims[0].outcome]
     return ("shift possible", "unknown") if risk.beats_chance else ("not significant", "plain")
 
 
 def _strongest(audit: Audit) -> Details:
     risk = audit.strongest
-    figures = [
-        KeyFigure("AUC", Value(risk.auc), "0.5 is chance"),
-        KeyFigure("Advantage", Value(risk.advantage), "0 is chance"),
-        KeyFigure("Accuracy", Value(risk.accuracy, "percent"), "50 % is chance"),
-    ]
-    for rate, tpr in risk.tpr_at_fpr.items():
-        figures.append(KeyFigure(f"TPR at {percent(rate)} FPR", Value(tpr, "percent"), f"{percent(rate)} is chance"))
-    said = [
-        f"Attack: {name(risk.attack)}. Release: {name(risk.release)}, {release_name(risk.release, audit.target.task).lower()}.",
-        in_pairs(risk),
-    ]
-    said += [found] if (found := identified(risk)) else []
+    figures = (
+        ("AUC", Value(risk.auc), "0.5 is chance"),
+        ("Advantage", Value(risk.advantage), "0 is chance"),
+        ("Accuracy", Value(risk.accuracy, "percent"), "50 % is chance"),
+    )
+    rates = [(percent(rate), Value(tpr, "percent")) for rate, tpr in risk.tpr_at_fpr.items()]
+    tprs = ((f"TPR at {rate} FPR", tpr, f"{rate} is chance") for rate, tpr in rates)
+    release = f"{name(risk.release)}, {release_name(risk.release, audit.target.task).lower()}"
+    said = [f"Attack: {name(risk.attack)}. Release: {release}.", in_pairs(risk)]
+    said += filter(None, [identified(risk)])
     if risk.blind is not None and risk.beyond_blind is not None:
         more = write(risk.beyond_blind, "signed")
         verb = "adds" if risk.beyond_blind.low > 0 else "adds nothing significant:"
         said.append(f"Without the model, the blind baseline has AUC {write(risk.blind)}. The model {verb} {more}.")
-    return Details(
-        "Strongest attack",
-        (Text(tuple(said)), KeyFigures(tuple(figures)), charts.roc(audit), charts.histogram(audit)),
-        open=True,
-    )
+    blocks = (Text(tuple(said)), KeyFigures((*figures, *tprs)), charts.roc(audit), charts.histogram(audit))
+    return Details("Strongest attack", blocks, open=True)
 
 
 def _attacks(audit: Audit) -> Table:
@@ -251,29 +199,23 @@ def _attacks(audit: Audit) -> Table:
     for risk in sorted(audit.risks, key=lambda one: -one.auc.value):
         same = (risk.release, risk.attack) == (strongest.release, strongest.attack)
         shown = strongest if same else risk
-        cells: list[Cell] = [name(shown.attack), name(shown.release), Value(shown.auc), Value(shown.control.auc)]
-        cells += [
-            Value(shown.beyond_control, "signed"),
-            None if shown.beyond_blind is None else Value(shown.beyond_blind, "signed"),
-        ]
-        cells += [Value(shown.advantage), Value(shown.accuracy, "percent")]
-        cells += [Value(shown.tpr_at_fpr[rate], "percent") if rate in shown.tpr_at_fpr else None for rate in rates]
-        rows.append(Row(tuple(cells), "strongest" if same else "", "risk" if same and audit.verdict.leaks else "plain"))
+        beyond = values(shown.beyond_control, shown.beyond_blind, style="signed")
+        shares = values(shown.accuracy, *map(shown.tpr_at_fpr.get, rates), style="percent")
+        figures = (*values(shown.auc, shown.control.auc), *beyond, Value(shown.advantage), *shares)
+        cells = (name(shown.attack), name(shown.release), *figures)
+        rows.append(Row(cells, "strongest" if same else "", "risk" if same and audit.verdict.leaks else "plain"))
     return Table(tuple(columns), tuple(rows), "All attacks", _intervals_note(audit))
 
 
 def _intervals_note(audit: Audit) -> str:
-    strongest = audit.strongest.auc.confidence
-    others = [
-        risk.auc.confidence
-        for risk in audit.risks
-        if risk.attack != audit.strongest.attack or risk.release != audit.strongest.release
-    ]
+    best = audit.strongest
+    others = [risk for risk in audit.risks if (risk.release, risk.attack) != (best.release, best.attack)]
+    strongest, *each = (percent(_floor(risk.auc.confidence)) for risk in (best, *others))
     if not others:
-        return f"Intervals have {percent(_floor(strongest))} confidence."
+        return f"Intervals have {strongest} confidence."
     said = (
-        f"Intervals have {percent(_floor(others[0]))} confidence for each row. Those of the strongest attack have {percent(_floor(strongest))} "
-        f"confidence: they are corrected for selection among {count(len(others) + 1)} attacks."
+        f"Intervals have {each[0]} confidence for each row. Those of the strongest attack have {strongest} confidence: they are corrected for selection "
+        f"among {count(len(others) + 1)} attacks."
     )
     if not audit.verdict.leaks and any(risk.auc.low > 0.5 for risk in audit.risks):
         said += " Among many rows, one may be above 0.5 by chance. The verdict uses simultaneous intervals."
@@ -289,67 +231,40 @@ def _floor(confidence: float) -> float:
 
 
 def _exposure(audit: Audit) -> Details:
-    blocks: list[Block] = []
-    if audit.strongest.by_group:
-        blocks += _groups(audit)
     rows = [
         Row((f"{percent(1 - rate)} of non-members", Value(tpr, "percent"), percent(rate)))
         for rate, tpr in sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)
     ]
-    if rows:
-        columns = ("Scored above", "Share of members", "Expected without a leak")
-        blocks.append(Table(columns, tuple(rows), "How many members are recognised", "By the strongest attack."))
-    if audit.exposed:
-        blocks.append(_exposed_records(audit))
-    if (drawn := charts.exposure(audit)) is not None:
-        blocks.append(drawn)
-    return Details("Exposure", tuple(blocks), open=True)
+    columns = ("Scored above", "Share of members", "Expected without a leak")
+    recognised = Table(columns, tuple(rows), "How many members are recognised", "By the strongest attack.")
+    groups = _groups(audit) if audit.strongest.by_group else ()
+    records = _exposed_records(audit) if audit.exposed else None
+    return Details("Exposure", filled(*groups, recognised, records, charts.exposure(audit)), open=True)
 
 
-def _groups(audit: Audit) -> list[Block]:
-    groups = audit.strongest.by_group
-    ordered, out = sorted(groups, key=lambda group: -group.gap.value), more_exposed(audit)
+def _groups(audit: Audit) -> tuple[Block, ...]:
+    ordered, out = sorted(audit.strongest.by_group, key=lambda group: -group.gap.value), more_exposed(audit)
+    first = max(out, key=lambda group: group.gap.low) if out else ordered[0]
+    which, gap = group_name(first.column, first.level), write(first.gap, "signed")
+    said = f"No group is significantly more exposed than the rest. The largest gap is {gap} ({which})."
     if out:
-        first = max(out, key=lambda group: group.gap.low)
-        more = (
-            f" {count(len(out) - 1, 'more group is', 'more groups are')} significantly more exposed too."
-            if len(out) > 1
-            else ""
-        )
-        said = f"{_group(first.column, first.level)} is significantly more exposed than the rest: {write(first.gap, 'signed')} in AUC.{more}"
-    else:
-        first = ordered[0]
-        said = f"No group is significantly more exposed than the rest. The largest gap is {write(first.gap, 'signed')} ({_group(first.column, first.level)})."
+        said = f"{which} is significantly more exposed than the rest: {gap} in AUC."
+    if len(out) > 1:
+        said += f" {count(len(out) - 1, 'more group is', 'more groups are')} significantly more exposed too."
     note = "Label classes, or deciles of the label in a regression, are always groups. Intervals are simultaneous over all groups. Small groups are pooled."
-    rows = [
-        Row(
-            (
-                _group(group.column, group.level),
-                Value(group.auc),
-                Value(group.gap, "signed"),
-                Value(group.advantage),
-                group.members,
-                group.nonmembers,
-            ),
-            "more exposed" if group in out else "",
-            "risk" if group in out else "plain",
-        )
-        for group in ordered
-    ]
+    rows = []
+    for group in ordered:
+        figures = (Value(group.auc), Value(group.gap, "signed"), Value(group.advantage))
+        cells = (group_name(group.column, group.level), *figures, group.members, group.nonmembers)
+        rows.append(Row(cells, *tag_if(group in out, "more exposed")))
     columns = ("Group", "AUC", "Gap to the rest", "Advantage", "Members", "Non-members")
-    shown, rest = rows[:CHARTED_GROUPS], rows[CHARTED_GROUPS:]
-    blocks: list[Block] = [
+    shown, rest = Table(columns, tuple(rows[:CHARTED_GROUPS]), note=note), Table(columns, tuple(rows[CHARTED_GROUPS:]))
+    return filled(
         Text((said,), "Groups", brief=True),
         charts.groups(audit, ordered[:CHARTED_GROUPS], out),
-        Table(columns, tuple(shown), note=note),
-    ]
-    if rest:
-        blocks.append(Details(f"{count(len(rest), 'other group')}", (Table(columns, tuple(rest)),)))
-    return blocks
-
-
-def _group(column: str, level: str) -> str:
-    return f"{name(column, 40)} = {name(level, 40)}"
+        shown,
+        Details(count(len(rest.rows), "other group"), filled(rest)),
+    )
 
 
 def _exposed_records(audit: Audit) -> Table:
@@ -383,33 +298,24 @@ def _extras(audit: Audit) -> Details:
     adding = [extra for extra in ordered if extra.adds]
     prediction = name(ordered[0].prediction)
     if adding:
-        said = (
-            f"{count(len(adding), 'explanation adds', 'explanations add')} significantly to what an attacker learns from the {prediction}: "
-            + "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
-            + "."
-        )
+        added = count(len(adding), "explanation adds", "explanations add")
+        listed = "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
+        said = f"{added} significantly to what an attacker learns from the {prediction}: {listed}."
     else:
         highest = max(ordered, key=lambda extra: extra.auc.high)
         said = (
             f"No explanation significantly increases what an attacker learns beyond the {prediction}. The widest interval is that of {name(highest.release)}: "
             f"{write(highest.auc, 'signed')}."
         )
-    rows = [
-        Row(
-            (name(extra.release), Value(extra.auc, "signed"), Value(extra.advantage, "signed"), Value(extra.without), Value(extra.together),
-             None if extra.control is None else Value(extra.control, "signed")),
-            "adds" if extra.adds else "",
-            "risk" if extra.adds else "plain",
-        )
-        for extra in ordered
-    ]  # fmt: skip
+    rows = []
+    for extra in ordered:
+        gains, control = values(extra.auc, extra.advantage, style="signed"), value(extra.control, "signed")
+        cells = (name(extra.release), *gains, *values(extra.without, extra.together), control)
+        rows.append(Row(cells, *tag_if(extra.adds, "adds")))
     columns = ("Explanation", "Gain in AUC", "Gain in advantage", "AUC without", "AUC with", "Gain on the control")
     note = "The same attack with the prediction and the true label, without and with the explanation, on the same records. Intervals are simultaneous."
-    return Details(
-        "Feature explanations",
-        (Text((said,), brief=True), charts.extras(ordered), Table(columns, tuple(rows), note=note)),
-        open=True,
-    )
+    blocks = (Text((said,), brief=True), charts.extras(ordered), Table(columns, tuple(rows), note=note))
+    return Details("Feature explanations", blocks, open=True)
 
 
 def _call(audit: Audit) -> str:

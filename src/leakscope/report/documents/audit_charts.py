@@ -10,7 +10,8 @@ import numpy as np
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, name, out_of, percent, write
 from leakscope.evaluation.results import Audit, Extra, GroupRisk, Risk
-from leakscope.report.charts.model import Axis, Chart, Form, Mark, Rule, Series, Tone
+from leakscope.report.charts.forest import rows_of
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.documents.releases import shown_rate, speaks_in_pairs
 
 #: Distance of the readings of a ROC curve, in powers of ten.
@@ -68,12 +69,10 @@ def roc(audit: Audit) -> Chart:
 def _points(risk: Risk) -> tuple[Mark, ...]:
     roc = risk.roc
     if not roc.low:
-        return tuple(Mark(fpr, tpr) for fpr, tpr in zip(roc.fpr, roc.tpr, strict=True))
-    confidence = risk.auc.confidence
-    return tuple(
-        Mark(fpr, Estimate(tpr, min(low, tpr), max(high, tpr), confidence))
-        for fpr, tpr, low, high in zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=True)
-    )
+        return tuple(map(Mark, roc.fpr, roc.tpr))
+    bands = zip(roc.tpr, roc.low, roc.high, strict=True)
+    tprs = [Estimate(tpr, min(low, tpr), max(high, tpr), risk.auc.confidence) for tpr, low, high in bands]
+    return tuple(map(Mark, roc.fpr, tprs))
 
 
 def _readings(risk: Risk, judged: int) -> tuple[Mark, ...]:
@@ -84,13 +83,9 @@ def _readings(risk: Risk, judged: int) -> tuple[Mark, ...]:
     roc = risk.roc
     for fpr, tpr, low, high in reversed(list(zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=False))):
         if 0 < fpr < 1 and all(abs(math.log10(fpr / rate)) >= READINGS_APART for rate in found if rate > 0):
-            supported = fpr * judged >= FALSE_ALARMS_NEEDED  # below, only an upper bound is known
-            seen = (
-                Estimate(tpr, low, high, risk.auc.confidence)
-                if supported
-                else Estimate(high, 0.0, high, risk.auc.confidence, "upper bound")
-            )
-            found[fpr] = seen
+            found[fpr] = Estimate(tpr, low, high, risk.auc.confidence)
+            if fpr * judged < FALSE_ALARMS_NEEDED:  # only an upper bound is known
+                found[fpr] = Estimate(high, 0.0, high, risk.auc.confidence, "upper bound")
     return tuple(
         Mark(rate, tpr, said=f"{write(tpr, 'percent')} TPR at {percent(float(f'{rate:.3g}'))} FPR")
         for rate, tpr in sorted(found.items())
@@ -104,22 +99,24 @@ def _name(risk: Risk) -> str:
 def histogram(audit: Audit) -> Chart:
     """Draw how the scores of members and non-members are distributed."""
     found = audit.strongest.histogram
-    totals = [max(1, sum(counts)) for counts in (found.members, found.nonmembers)]
-    series = []
-    kinds: tuple[tuple[str, Form, Tone], ...] = (("members", "area", "strong"), ("non-members", "steps", "plain"))
-    for (what, form, tone), counts, total in zip(kinds, (found.members, found.nonmembers), totals, strict=True):
-        marks = tuple(
-            Mark(low, many / total, said=count(many, what.removesuffix("s"), what))
-            for low, many in zip(found.edges[:-1], counts, strict=True)
-        )
-        series.append(Series(what, marks, form, tone, end=found.edges[-1]))
+    edges = found.edges
+    members = _shares(edges, found.members, "member"), _shares(edges, found.nonmembers, "non-member")
+    series = (
+        Series("members", members[0], "area", "strong", end=edges[-1]),
+        Series("non-members", members[1], "steps", end=edges[-1]),
+    )
     return Chart(
         "Scores of members and non-members",
         "Under the strongest attack. The more the members are on the right of the non-members, the more the model reveals.",
         Axis("Score (rank among non-members)", from_zero=False),
         Axis("Share of the records", percent=True),
-        tuple(series),
+        series,
     )
+
+
+def _shares(edges: Sequence[float], counts: Sequence[int], side: str) -> tuple[Mark, ...]:
+    total = max(1, sum(counts))
+    return tuple(Mark(low, many / total, said=count(many, side)) for low, many in zip(edges[:-1], counts, strict=True))
 
 
 def exposure(audit: Audit) -> Chart | None:
@@ -127,13 +124,10 @@ def exposure(audit: Audit) -> Chart | None:
     if audit.records is None or not len(audit.records):
         return None
     scores = audit.records["score"].to_numpy(dtype=float)
-    counts, edges = np.histogram(
-        scores[np.isfinite(scores)], EXPOSURE_BINS, (min(0.0, scores.min()), max(1.0, scores.max()))
-    )
-    marks = tuple(
-        Mark(low, many, said=count(many, "record"))
-        for low, many in zip(edges[:-1].tolist(), counts.tolist(), strict=True)
-    )
+    ends = min(0.0, scores.min()), max(1.0, scores.max())
+    counts, edges = np.histogram(scores[np.isfinite(scores)], EXPOSURE_BINS, ends)
+    bins = zip(edges[:-1].tolist(), counts.tolist(), strict=True)
+    marks = tuple(Mark(low, many, said=count(many, "record")) for low, many in bins)
     return Chart(
         "Exposure of the training records",
         "Number of training records by exposure. Those on the right are the most exposed.",
@@ -147,45 +141,35 @@ def groups(audit: Audit, shown: Sequence[GroupRisk], out: Sequence[GroupRisk]) -
     """Draw the AUC within each group as a forest plot."""
     columns = list(dict.fromkeys(group.column for group in shown))
     ordered = sorted(shown, key=lambda group: (columns.index(group.column), -group.auc.value))
-    marks = {
-        tone: tuple(
-            Mark(
-                group.auc,
-                at,
-                said=f"{name(group.column)} = {name(group.level)}: AUC {write(group.auc)}, gap {write(group.gap, 'signed')}",
-            )
-            for at, group in enumerate(ordered)
-            if (group in out) == (tone == "strong")
-        )
-        for tone in ("plain", "strong")
-    }
-    names = {"plain": "groups", "strong": "significantly more exposed"}
+    plain, strong = list[Mark](), list[Mark]()
+    for at, group in enumerate(ordered):
+        figures = f"AUC {write(group.auc)}, gap {write(group.gap, 'signed')}"
+        mark = Mark(group.auc, at, said=f"{name(group.column)} = {name(group.level)}: {figures}")
+        (strong if group in out else plain).append(mark)
+    series = (
+        Series("groups", tuple(plain), "points"),
+        Series("significantly more exposed", tuple(strong), "points", "strong"),
+    )
     return Chart(
         "AUC within each group",
         f"{count(len(out), 'group is', 'groups are') if out else 'No group is'} significantly more exposed than the rest.",
         Axis("AUC", from_zero=False),
-        Axis(
-            "",
-            "category",
-            categories=tuple(name(group.level) for group in ordered),
-            groups=tuple(name(group.column) for group in ordered),
-        ),
-        tuple(Series(names[tone], found, "points", tone) for tone, found in marks.items() if found),  # type: ignore[arg-type]
+        rows_of((name(group.level) for group in ordered), (name(group.column) for group in ordered)),
+        tuple(one for one in series if one.marks),
         rules=(Rule(0.5, "x", "chance"), Rule(audit.strongest.auc.value, "x", "all records", "strong")),
     )
 
 
 def extras(ordered: Sequence[Extra]) -> Chart:
     """Draw what each explanation adds as a forest plot."""
-    marks = tuple(
-        Mark(extra.auc, at, said=f"{name(extra.release)}: {write(extra.auc, 'signed')}")
-        for at, extra in enumerate(ordered)
-    )
+    names = [name(extra.release) for extra in ordered]
+    said = [f"{which}: {write(extra.auc, 'signed')}" for which, extra in zip(names, ordered, strict=True)]
+    marks = tuple(Mark(extra.auc, at, said=said[at]) for at, extra in enumerate(ordered))
     return Chart(
         "Gain in AUC by each explanation",
         f"Beyond the {name(ordered[0].prediction)}. At 0 the explanation adds nothing.",
         Axis("Gain in AUC"),
-        Axis("", "category", categories=tuple(name(extra.release) for extra in ordered)),
+        rows_of(names),
         (Series("gain", marks, "points"),),
         rules=(Rule(0.0, "x", "no gain"),),
     )

@@ -10,51 +10,41 @@ from leakscope.core.result import Result
 from leakscope.core.wording import count, duration, name, percent, write
 from leakscope.evaluation.results import Audit
 from leakscope.report.document import Item, Items
-from leakscope.report.documents.common import outcome
+from leakscope.report.documents.cells import outcome
+from leakscope.report.documents.common import terms
 from leakscope.report.documents.releases import LOSSES, release_name
 
 #: Numbers of reference models that are offered.
 OFFERED = (4, 16, 64)
 #: Trainings of the target's size that the controls take: four folds of three quarters of the members and two halves.
 CONTROLS = 4
-#: For a release how to measure it, and the kinds of results that do.
+_ADD = "Run leakscope {} and add its result with leakscope report --with."
+#: For a release how to measure it, and the kind of result that does.
 _NOT_MEASURED = {
-    "explanations": ("Name them with --releases, such as --releases {},gradient.", ("frontier",)),
-    "record explanations": (
-        "Run leakscope reconstruct and add its result with leakscope report --with.",
-        ("reconstruction",),
-    ),
-    "parameters": ("Run leakscope leakage and add its result with leakscope report --with.", ("leakage",)),
+    "explanations": ("Name them with --releases, such as --releases {},gradient.", "frontier"),
+    "record explanations": (_ADD.format("reconstruct"), "reconstruction"),
+    "parameters": (_ADD.format("leakage"), "leakage"),
 }
 
 
 def limits(audit: Audit, others: Sequence[Result] = ()) -> Items:
     """List controls, baseline, overlap, sample size, and what neither the audit nor the ``others`` measured."""
-    items = [Item(_control(audit), "Control"), Item(_blind(audit), "Blind baseline"), Item(_overlap(audit), "Overlap")]
-    items += [
-        Item(_needed(rate, audit.target.judged), "Sample size")
-        for rate, tpr in sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)
-        if tpr.kind in ("upper bound", "lower bound")
-    ]
+    found = [("Control", _control(audit)), ("Blind baseline", _blind(audit)), ("Overlap", _overlap(audit))]
+    rates = sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)
+    bounds = [rate for rate, tpr in rates if tpr.kind in ("upper bound", "lower bound")]
+    found += [("Sample size", _needed(rate, audit.target.judged)) for rate in bounds]
     if audit.target.task != "scores":
-        items += [
-            Item(how, f"Not measured: {release_name(which).lower()}") for which, how in _unmeasured(audit, others)
-        ]
-    if audit.bound is None and audit.target.task != "scores":
-        items.append(
-            Item(
-                "No bound is known for this model: stronger attacks may find more. A bound follows from differential privacy (--epsilon).",
-                "Bound",
-            )
-        )
+        found += [(f"Not measured: {release_name(which).lower()}", how) for which, how in _unmeasured(audit, others)]
+        if audit.bound is None:
+            said = "No bound is known for this model: stronger attacks may find more. A bound follows from differential privacy (--epsilon)."
+            found.append(("Bound", said))
     if audit.bound is not None and audit.bound.contradicted:
-        items.append(Item("The claimed privacy is refuted by this audit, so no bound is shown.", "Bound"))
+        found.append(("Bound", "The claimed privacy is refuted by this audit, so no bound is shown."))
     if (procedure := audit.procedure) is not None:
         said = f"Over {count(procedure.models)} reference models attacked as targets, the mean AUC is {write(procedure.auc)}: what this way of training leaks."
-        items.append(Item(said, "Training procedure"))
+        found.append(("Training procedure", said))
     said = "Stronger attacks than those that were run may exist. No audit proves that a model is safe."
-    items.append(Item(said, "Other attacks"))
-    return Items(tuple(items), "Limits of this audit", style="terms")
+    return terms([*found, ("Other attacks", said)], "Limits of this audit")
 
 
 def stronger(audit: Audit) -> list[Item]:
@@ -90,23 +80,18 @@ def _control(audit: Audit) -> str:
     risk, target = audit.strongest, audit.target
     auc = risk.control.auc
     if risk.control.kind == "never trained":
-        control = target.control_models
-        models = (
-            f" ({count(control.models, 'model')}, at least {count(control.records)} training records each)"
-            if control
-            else ""
-        )
+        models = ""
+        if (control := target.control_models) is not None:
+            models = f" ({count(control.models, 'model')}, at least {count(control.records)} training records each)"
         start = f"The same attack on a model that never saw the members{models} has AUC {write(auc)}."
         end = "Its training records differ from those of the audited model, and may be fewer."
     else:
         why = "Only scores were provided" if target.task == "scores" else "The model was not retrained"
         start = f"{why}, so the control permutes memberships: AUC {write(auc)}."
         end = "This finds a broken attack, not a distribution shift."
-    holds = (
-        "The interval contains 0.5, as it should."
-        if auc.low <= 0.5 <= auc.high
-        else "The interval excludes 0.5: the attack finds something else than membership."
-    )
+    holds = "The interval contains 0.5, as it should."
+    if not auc.low <= 0.5 <= auc.high:
+        holds = "The interval excludes 0.5: the attack finds something else than membership."
     return f"{start} {holds} {end}"
 
 
@@ -147,6 +132,5 @@ def _unmeasured(audit: Audit, others: Sequence[Result]) -> list[tuple[str, str]]
     if prediction == "probabilities" and not any(risk.release == prediction for risk in audit.by_release):
         prediction = "labels"
     there = {result.kind for result in others} | ({"explanations"} if explained else set())
-    return [
-        (which, how.format(prediction)) for which, (how, kinds) in _NOT_MEASURED.items() if not there & {which, *kinds}
-    ]
+    left_out = {which: how for which, (how, kind) in _NOT_MEASURED.items() if not there & {which, kind}}
+    return [(which, how.format(prediction)) for which, how in left_out.items()]

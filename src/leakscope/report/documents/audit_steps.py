@@ -11,7 +11,7 @@ from leakscope.core.wording import count, name, write
 from leakscope.evaluation.results import Audit, GroupRisk
 from leakscope.report.document import Item
 from leakscope.report.documents.caveats import describe
-from leakscope.report.documents.common import outcome
+from leakscope.report.documents.cells import outcome
 from leakscope.report.documents.releases import release_name
 
 MOST_STEPS = 3
@@ -30,8 +30,7 @@ def advice(result: Result) -> list[Item]:
         module = import_module(f"leakscope.report.documents.{result.kind}")
     except ModuleNotFoundError:
         return []
-    advise = getattr(module, "advise", None)
-    return [] if advise is None else list(advise(result))
+    return list(module.advise(result)) if hasattr(module, "advise") else []
 
 
 def _steps(audit: Audit, others: Sequence[Result]) -> Iterator[Item]:
@@ -51,19 +50,16 @@ def _steps(audit: Audit, others: Sequence[Result]) -> Iterator[Item]:
                 "Reduce overfitting, or release less",
             )
     if not audit.settings.get("groups"):
-        yield Item(
-            "Name columns with --groups: an average can hide a group that is more exposed.", "Compare groups of people"
-        )
+        said = "Name columns with --groups: an average can hide a group that is more exposed."
+        yield Item(said, "Compare groups of people")
     if audit.target.task != "scores":
         yield Item(
             "This audit attacks outputs only. For linear models and networks, leakscope leakage measures what the parameters reveal.",
             "Measure the parameters before you release the model file",
         )
         if not audit.extras:
-            yield Item(
-                "Add them to the audit, such as --releases probabilities,gradient.",
-                "Audit explanations before you release them",
-            )
+            said = "Add them to the audit, such as --releases probabilities,gradient."
+            yield Item(said, "Audit explanations before you release them")
     yield from _gate(audit)
 
 
@@ -71,21 +67,17 @@ def _gate(audit: Audit) -> Iterator[Item]:
     """A condition just above what was found; an inconclusive audit would never pass one."""
     highest = (audit.largest or audit.strongest).auc.high
     if audit.verdict.kind != "inconclusive" and highest < 0.97:
-        limit = math.ceil(100 * highest + 1) / 100
-        yield Item(
-            f'Stop a worse model in the release pipeline: leakscope gate audit/ --fail-if "auc.high > {limit:.2f}".',
-            "Add a gate",
-        )
+        condition = f"auc.high > {math.ceil(100 * highest + 1) / 100:.2f}"
+        said = f'Stop a worse model in the release pipeline: leakscope gate audit/ --fail-if "{condition}".'
+        yield Item(said, "Add a gate")
 
 
 def _undecided(audit: Audit) -> Iterator[Item]:
     if audit.overlap.count and not audit.overlap.removed:
         yield Item("Remove the training records from the holdout with --drop-overlap.", "Clean the holdout")
     if audit.overlap.near is not None:
-        yield Item(
-            "Held-out records are near copies of training records. Use records that were never trained on.",
-            "Replace the holdout",
-        )
+        said = "Held-out records are near copies of training records. Use records that were never trained on."
+        yield Item(said, "Replace the holdout")
     for obstacle in () if audit.basis is None else audit.basis.obstacles:
         yield Item(describe(obstacle), "Make the answers comparable")
     risk = audit.strongest
@@ -106,11 +98,9 @@ def _undecided(audit: Audit) -> Iterator[Item]:
             "Add a control for the scores",
         )
     else:
-        how = (
-            "Leave out --no-retrain."
-            if audit.settings.get("retrain") is False
-            else "Provide the model in a form that can be retrained: a scikit-learn estimator, or fit= in Python."
-        )
+        how = "Provide the model in a form that can be retrained: a scikit-learn estimator, or fit= in Python."
+        if audit.settings.get("retrain") is False:
+            how = "Leave out --no-retrain."
         yield Item(f"{how} The attack then runs on a model that never saw the members too.", "Enable retraining")
 
 
@@ -118,9 +108,8 @@ def _release_less(audit: Audit) -> Iterator[Item]:
     claim = next((one for one in audit.claims if one.code == "labels_reveal_less"), None)
     if claim is None or claim.outcome != "yes":
         return
-    labels, strongest = (
-        next(one for one in audit.by_release if one.release == which) for which in ("labels", claim.subject["release"])
-    )
+    by_release = {one.release: one for one in audit.by_release}
+    labels, strongest = by_release["labels"], by_release[str(claim.subject["release"])]
     still = "significantly above chance" if labels.beats_chance else "not significantly above chance"
     yield Item(
         f"Where the label is enough, release nothing else. The strongest attack on labels has AUC {write(labels.auc)} ({still}), the one on "

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import count, listing, name, number, write
+from leakscope.report.charts.forest import by_category, rows_of
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Tone, Value
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import by_category, filled, not_run, outcome, provenance, reading, sources, value
+from leakscope.report.documents.cells import outcome, tag_if, values
+from leakscope.report.documents.common import filled, not_run, provenance, reading, sources, steps
 from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy
 
-_LABELS: dict[Outcome, tuple[str, Tone]] = {
+_LABELS: dict[Outcome, Tag] = {
     "yes": ("Leaks less", "safe"),
     "no": ("Leaks more", "risk"),
     "inconclusive": ("No consistent difference", "unknown"),
@@ -54,15 +57,14 @@ def make(found: CausalStudy, others: Sequence[Result]) -> Document:  # noqa: ARG
 
 def _answer(found: CausalStudy) -> Answer:
     decided, other = outcome(found, "causal_leaks_less"), name(found.models[1].name, 40)
-    headlines = {
-        "yes": f"The model on the causes reveals less about who was in the training data than {other}.",
-        "no": f"The model on the causes reveals more about who was in the training data than {other}.",
-        "inconclusive": f"No consistent significant difference in leakage was found between the model on the causes and {other}.",
-    }
+    headline = f"No consistent significant difference in leakage was found between the model on the causes and {other}."
+    if decided != "inconclusive":
+        way = "less" if decided == "yes" else "more"
+        headline = f"The model on the causes reveals {way} about who was in the training data than {other}."
     claims = [claim for claim in found.claims if claim.estimates]
     said = [_sentence(claim) for claim in claims if claim.code == "causal_predicts_better"]
     technical = [_sentence(claim) for claim in claims if claim.code != "causal_predicts_better"]
-    return Answer(*_LABELS[decided], headlines[decided], tuple(said), tuple(filter(None, technical)))
+    return Answer(*_LABELS[decided], headline, tuple(said), tuple(filter(None, technical)))
 
 
 def _sentence(claim: Claim) -> str:
@@ -108,9 +110,7 @@ def _sentence(claim: Claim) -> str:
 
 def _facts(found: CausalStudy) -> tuple[tuple[str, Cell], ...]:
     settings, shift = found.settings, found.settings["shift"]
-    words = (
-        _SHIFTS[shift] if isinstance(shift, str) else f"noise of up to {number(shift)} on every table but the label's"
-    )
+    words = _SHIFTS.get(shift) or f"noise of up to {number(shift)} on every table but the label's"
     return (
         ("Label", name(found.label)),
         ("Causes", f"{listing(found.causes, 8)} ({_SOURCES[found.causes_from]})"),
@@ -123,18 +123,18 @@ def _facts(found: CausalStudy) -> tuple[tuple[str, Cell], ...]:
 def _blocks(found: CausalStudy) -> tuple[Block, ...]:
     first, second = (name(model.name, 40) for model in found.models[:2])
     step = f"It leaks significantly less than {second} for at least one distribution of non-members, and for none significantly more."
-    steps = (Item(step, f"Use {first}", "measured"),) if outcome(found, "causal_leaks_less") == "yes" else ()
+    chosen = [Item(step, f"Use {first}", "measured")] if outcome(found, "causal_leaks_less") == "yes" else []
     terms = ("Member", "Non-member", "AUC", "Advantage", "Never-trained control", "Blind baseline", "Significant")
     return filled(
         _utilities(found),
         *(_attacks(found, law) for law in (SAME, SHIFTED)),
         _attributes(found),
-        Items(steps, "What to do next", "steps", brief=True),
+        steps(chosen),
         warnings(found),
         Details("Charts", _charts(found), open=True),
         _choice(found),
         _noise(found),
-        *not_run(found.not_run),
+        not_run(found.not_run),
         reading(HOW_TO_READ, *terms),
         sources({}, ["tople2020"]),
         provenance(found),
@@ -146,7 +146,7 @@ def _measure(found: CausalStudy) -> str:
 
 
 def _utilities(found: CausalStudy) -> Table:
-    rows = [Row((name(model.name), *map(value, (model.training, model.test, model.shifted)))) for model in found.models]
+    rows = [Row((name(model.name), *values(model.training, model.test, model.shifted))) for model in found.models]
     columns = ("Model", "Training sample", "P", "P*")
     note = f"{_measure(found)}. P* is the mean over shifted distributions."
     return Table(columns, tuple(rows), "Utility", note, brief=True)
@@ -157,7 +157,7 @@ def _attacks(found: CausalStudy, law: str) -> Table:
     for model in found.models:
         best = found.strongest(model.name, law)
         if best is not None:
-            figures = (Value(best.accuracy), Value(best.control_accuracy), Value(best.excess_accuracy, "signed"))
+            figures = (*values(best.accuracy, best.control_accuracy), Value(best.excess_accuracy, "signed"))
             rows.append(Row((name(model.name), name(best.attack, 40), *figures)))
     rows.append(Row(("blind baseline", "boosted trees", Value(found.blind[law].accuracy), None, None)))
     columns = ("Model", "Strongest attack", "Accuracy", "Control", "Excess")
@@ -172,10 +172,9 @@ def _attributes(found: CausalStudy) -> Table:
     rows = []
     for one in found.attributes:
         helps = outcome(found, "helps_to_infer", column=one.column, model=one.model) == "yes"
-        figures = (Value(one.baseline), Value(one.gain, "signed"), Value(one.gain_auc, "signed"))
+        figures = (Value(one.baseline), *values(one.gain, one.gain_auc, style="signed"))
         column = f"{name(one.column, 40)}{' (cause)' if one.is_cause else ''}"
-        tag: tuple[str, Tone] = ("significant", "risk") if helps else ("", "plain")
-        rows.append(Row((column, name(one.model, 40), *figures), *tag))
+        rows.append(Row((column, name(one.model, 40), *figures), *tag_if(helps, "significant")))
     columns = ("Column", "Model", "Baseline", "Gain", "Gain in AUC")
     note = (
         "Baseline: advantage of an attacker who knows all other columns and the label but not the model; 0 is chance. Gains: advantage and AUC of the "
@@ -238,15 +237,16 @@ def _charts(found: CausalStudy) -> tuple[Chart, ...]:
 
 def _accuracies(found: CausalStudy, law: str) -> Chart:
     best = [found.strongest(model.name, law) for model in found.models]
+    accuracies: dict[str, list[Estimate | None]] = {
+        "never-trained control": [None if one is None else one.control_accuracy for one in best],
+        "blind baseline": [found.blind[law].accuracy for _ in best],
+        "attack": [None if one is None else one.accuracy for one in best],
+    }
     return by_category(
         f"Strongest attack against {law}",
         f"Accuracy against {_LAWS[law]}, by kind of model.",
         Axis("Accuracy", from_zero=False),
-        [name(model.name, 40) for model in found.models],
-        {
-            "never-trained control": [None if one is None else one.control_accuracy for one in best],
-            "blind baseline": [found.blind[law].accuracy for _ in best],
-            "attack": [None if one is None else one.accuracy for one in best],
-        },
+        rows_of(name(model.name, 40) for model in found.models),
+        accuracies,
         Rule(0.5, "x", "chance"),
     )

@@ -1,15 +1,14 @@
-"""Parts shared by the documents of several studies: settings, versions, omitted parts, sources, glossary, charts of categories."""
+"""Blocks that the documents of several studies share: lists, sources, glossary, settings, omitted parts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from leakscope.core.estimate import Estimate
-from leakscope.core.result import NotRun, Outcome, Result, Scalar
-from leakscope.core.wording import SENTENCE_LENGTH, Style, name, sentence, write
-from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Block, Details, Item, Items, KeyFigures, Table, Text, Value
+from leakscope.core.result import NotRun, Result
+from leakscope.core.wording import SENTENCE_LENGTH, name, sentence
+from leakscope.report.charts.model import Chart
+from leakscope.report.document import Block, Details, Item, Items, KeyFigures, Table, Text
 from leakscope.report.glossary import TERMS
 
 PAPERS = {
@@ -39,53 +38,20 @@ def filled(*blocks: Block | None) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None and getattr(block, _CONTENT[type(block)]))
 
 
-def value(estimate: Estimate | None, style: Style = "number") -> Value | None:
-    """Return the cell of an estimate, or an empty cell."""
-    return None if estimate is None else Value(estimate, style)
+def steps(items: Iterable[Item], title: str = "What to do next") -> Items:
+    """List what to do, in order."""
+    return Items(tuple(items), title, "steps", brief=True)
 
 
-def outcome(result: Result, code: str, **subject: Scalar) -> Outcome:
-    """Return the outcome of the claim about exactly this subject; inconclusive if the result does not make it."""
-    found = (claim.outcome for claim in result.claims if claim.code == code and claim.subject == subject)
-    return next(found, "inconclusive")
+def terms(texts: Iterable[tuple[str, str]], title: str = "", *, brief: bool = False) -> Items:
+    """List names with a text about each."""
+    return Items(tuple(Item(text, name) for name, text in texts), title, "terms", brief)
 
 
-def group_name(column: str, level: str) -> str:
-    """Return the name of a group of records."""
-    return f"{name(column, 40)} = {name(level, 40)}"
-
-
-def control_name(kind: str) -> str:
-    """Return the name of a control."""
-    return "never-trained control" if kind == "never trained" else "permuted control"
-
-
-def by_category(
-    title: str,
-    description: str,
-    axis: Axis,
-    categories: Sequence[str],
-    series: Mapping[str, Sequence[Estimate | None]],
-    rule: Rule,
-    groups: Sequence[str] = (),
-) -> Chart:
-    """Draw estimates with their intervals: a row for each category, and a colour for each series; the last series stands out."""
-    style: Style = "percent" if axis.percent else "number"
-    drawn = []
-    for legend, estimates in series.items():
-        marks = [
-            Mark(estimate, at, said=f"{categories[at]}, {legend}: {write(estimate, style)}")
-            for at, estimate in enumerate(estimates)
-            if estimate is not None
-        ]
-        drawn.append(Series(legend, tuple(marks), "points", "strong" if legend == list(series)[-1] else "plain"))
-    rows = Axis("", "category", categories=tuple(categories), groups=tuple(groups))
-    return Chart(title, description, axis, rows, tuple(one for one in drawn if one.marks), (rule,))
-
-
-def reading(sentences: Sequence[str], *terms: str) -> Details:
+def reading(sentences: Sequence[str], *names: str) -> Details:
     """Explain how to read a document, with the terms of the glossary that it uses; all of them by default."""
-    return Details("How to read this report", (Items(tuple(map(Item, sentences))), glossary(*terms)), open=True)
+    glossary = Details("Glossary", (terms((name, TERMS[name]) for name in names or TERMS),))
+    return Details("How to read this report", (Items(tuple(map(Item, sentences))), glossary), open=True)
 
 
 def cite(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -103,34 +69,18 @@ def cite(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return cited
 
 
-def glossary(*terms: str) -> Details:
-    """Explain terms; all of them by default."""
-    chosen = terms or tuple(TERMS)
-    return Details("Glossary", (Items(tuple(Item(TERMS[term], term) for term in chosen), style="terms"),))
-
-
-def not_run(left_out: Sequence[NotRun], title: str = "Not run", *, brief: bool = False) -> list[Items]:
+def not_run(left_out: Iterable[NotRun], title: str = "Not run", *, brief: bool = False) -> Items:
     """List what was left out, and why."""
-    items = [
-        Item(
-            sentence(one.reason),
-            name(f"{one.attack} on {one.release}" if one.attack and one.release else one.attack or one.release),
-        )
-        for one in left_out
-    ]
-    return [Items(tuple(items), title, style="terms", brief=brief)] if items else []
+    reasons = [(" on ".join(filter(None, (one.attack, one.release))), sentence(one.reason)) for one in left_out]
+    return terms(((name(what), why) for what, why in reasons), title, brief=brief)
 
 
 def sources(cited: Mapping[str, Sequence[str]], more: Sequence[str] = ()) -> Details:
     """List the sources of attacks or measures by name, and the papers that they cite."""
-    methods = [
-        Item(name(source, SENTENCE_LENGTH), name(", ".join(names), SENTENCE_LENGTH)) for source, names in cited.items()
-    ]
-    texts = [*cited, *more]
-    papers = [Item(title, key) for key, title in PAPERS.items() if any(key in text for text in texts)]
-    blocks = [Items(tuple(methods), "Methods", style="terms")] if methods else []
-    blocks += [Items(tuple(papers), "Papers", style="terms")] if papers else []
-    return Details("Methods and papers", tuple(blocks))
+    pairs = [(", ".join(names), source) for source, names in cited.items()]
+    methods = [(name(what, SENTENCE_LENGTH), name(source, SENTENCE_LENGTH)) for what, source in pairs]
+    papers = [(key, title) for key, title in PAPERS.items() if any(key in text for text in (*cited, *more))]
+    return Details("Methods and papers", filled(terms(methods, "Methods"), terms(papers, "Papers")))
 
 
 def provenance(result: Result, call: str = "") -> Details:
@@ -143,17 +93,13 @@ def provenance(result: Result, call: str = "") -> Details:
         "Record": {"created": result.created, "kind": result.kind, "schema version": str(result.schema_version)},
     }
     command = result.command or call
-    blocks = [Text((name(command, 2000),), "Reproduce", code=True)] if command else []
-    tables = tuple(
-        Items(
-            tuple(Item(name(value, SENTENCE_LENGTH), name(key)) for key, value in rows.items() if value),
-            title,
-            style="terms",
-        )
+    reproduce = Text((name(command, 2000),), "Reproduce", code=True) if command else None
+    tables = [
+        terms(((name(key), name(value, SENTENCE_LENGTH)) for key, value in rows.items() if value), title)
         for title, rows in parts.items()
-        if rows
-    )
-    return Details("How it was measured", (*blocks, Details("Settings, versions and digests", tables)), open=True)
+    ]
+    details = Details("Settings, versions and digests", filled(*tables))
+    return Details("How it was measured", filled(reproduce, details), open=True)
 
 
 def _text(value: object) -> str:

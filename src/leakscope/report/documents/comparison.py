@@ -7,37 +7,16 @@ from collections.abc import Sequence
 from leakscope.core.result import Result
 from leakscope.core.wording import listing, name, number, out_of, percent, quoted, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Document,
-    Item,
-    KeyFigure,
-    KeyFigures,
-    Row,
-    Table,
-    Tone,
-    Value,
-)
+from leakscope.report.document import Answer, Block, Cell, Document, Item, KeyFigures, Row, Table, Tag, Value
 from leakscope.report.documents import comparison_parts as parts
 from leakscope.report.documents.caveats import describe, warnings
-from leakscope.report.documents.common import (
-    cite,
-    control_name,
-    filled,
-    not_run,
-    outcome,
-    provenance,
-    reading,
-    sources,
-    value,
-)  # fmt: skip
+from leakscope.report.documents.cells import control_name, outcome, value
+from leakscope.report.documents.common import cite, filled, not_run, provenance, reading, sources
 from leakscope.report.documents.releases import in_pairs
 from leakscope.report.documents.verdict import technical
 from leakscope.studies.compare.result import Comparison, Version
 
-_LABELS: dict[str, tuple[str, Tone]] = {
+_LABELS: dict[str, Tag] = {
     "use": ("Defense found", "safe"),
     "utility_limit": ("Lower risk, lower utility", "unknown"),
     "not_lowered": ("Not lowered", "unknown"),
@@ -73,9 +52,8 @@ def advise(found: Comparison) -> list[Item]:
     """Return the next steps that this comparison supports, for the report of an audit."""
     steps = []
     if (chosen := found.recommendation.version) is not None:
-        steps.append(
-            Item(f"{sentence(found[chosen].what)} {_changed(found[chosen])}", f"Use {quoted(chosen)}", "measured")
-        )
+        said = f"{sentence(found[chosen].what)} {_changed(found[chosen])}"
+        steps.append(Item(said, f"Use {quoted(chosen)}", "measured"))
     for version in found.refuted:
         said = f"{parts.claimed(version)} {parts.shown(version)} Find the error first."
         steps.append(Item(said, f"Do not rely on the guarantee of {quoted(version.name)}", "measured"))
@@ -85,9 +63,7 @@ def advise(found: Comparison) -> list[Item]:
 def _blocks(found: Comparison) -> tuple[Block, ...]:
     records = found.record_explanations
     cited = [(version.source, version.defense) for version in found.compared]
-    cited += [
-        (version.guarantee.source, version.defense) for version in found.compared if version.guarantee is not None
-    ]
+    cited += [(version.guarantee.source, version.defense) for version in found.compared if version.guarantee]
     return filled(
         _figures(found),
         _versions(found),
@@ -101,7 +77,7 @@ def _blocks(found: Comparison) -> tuple[Block, ...]:
         parts.retrained(found),
         parts.notes(found),
         warnings(found),
-        *not_run((*found.not_run, *(() if records is None else records.not_run)), brief=True),
+        not_run((*found.not_run, *(records.not_run if records else ())), brief=True),
         reading(HOW_TO_READ),
         sources(cite(cited)),
         provenance(found, _call(found)),
@@ -110,8 +86,8 @@ def _blocks(found: Comparison) -> tuple[Block, ...]:
 
 def _call(found: Comparison) -> str:
     names = ("utility_loss", "references", "retrain", "confidence", "margin", "seed")
-    given = ", ".join(f"{key}={found.settings[key]!r}" for key in names if key in found.settings)
-    return f"ls.compare(target, defenses=[…], {given})"
+    given = [f"{key}={found.settings[key]!r}" for key in names if key in found.settings]
+    return f"ls.compare(target, defenses=[…], {', '.join(given)})"
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -152,11 +128,8 @@ def _said(found: Comparison) -> list[str]:
                 f"{as_it_is} Stronger attacks may exist.",
             ]
         case "inconclusive":
-            doubt = found.recommendation.doubt
-            return [
-                "It is inconclusive whether a defense lowers the risk.",
-                *([] if doubt is None else [describe(doubt)]),
-            ]
+            doubts = filter(None, [found.recommendation.doubt])
+            return ["It is inconclusive whether a defense lowers the risk.", *map(describe, doubts)]
         case "untested":
             return [
                 f"{quoted(found.recommendation.candidate)} lowers what these attacks find, but the attacks that know a defense best were not run.",
@@ -234,21 +207,19 @@ def _facts(found: Comparison) -> tuple[tuple[str, Cell], ...]:
 
 def _figures(found: Comparison) -> KeyFigures:
     before, metric = found.as_it_is, name(found.as_it_is.main.metric)
-    figures = [
-        KeyFigure("AUC as it is", Value(before.risk.auc), f"0.5 is chance; strongest attack: {name(before.strongest)}"),
-        KeyFigure("Control AUC as it is", Value(before.control), control_name(before.control_kind)),
-        KeyFigure(f"{metric.capitalize()} as it is", Value(before.main.value), "on held-out records"),
+    figures: list[tuple[str, Cell, str]] = [
+        ("AUC as it is", Value(before.risk.auc), f"0.5 is chance; strongest attack: {name(before.strongest)}"),
+        ("Control AUC as it is", Value(before.control), control_name(before.control_kind)),
+        (f"{metric.capitalize()} as it is", Value(before.main.value), "on held-out records"),
     ]
     if found.recommendation.candidate is not None:
         version = found[found.recommendation.candidate]
         of, main = quoted(version.name), version.main
         figures[1:1] = [
-            KeyFigure(f"AUC of {of}", Value(version.risk.auc), f"strongest attack: {name(version.strongest)}"),
-            KeyFigure(f"Change of AUC by {of}", value(version.risk_change, "signed"), "below 0 is less risk"),
+            (f"AUC of {of}", Value(version.risk.auc), f"strongest attack: {name(version.strongest)}"),
+            (f"Change of AUC by {of}", value(version.risk_change, "signed"), "below 0 is less risk"),
         ]
-        figures.append(
-            KeyFigure(f"Change of {metric} by {of}", Value(main.change, "signed"), f"{main.better} is better")
-        )
+        figures.append((f"Change of {metric} by {of}", Value(main.change, "signed"), f"{main.better} is better"))
     return KeyFigures(tuple(figures))
 
 
@@ -267,7 +238,7 @@ def _versions(found: Comparison) -> Table:
     return Table(columns, tuple(rows), "Versions", note, brief=True, most=40)
 
 
-def _tag(found: Comparison, version: Version) -> tuple[str, Tone]:
+def _tag(found: Comparison, version: Version) -> Tag:
     if version.guarantee_status == "refuted":
         return "guarantee refuted", "risk"
     if version.name == found.recommendation.version:
@@ -284,18 +255,13 @@ def frontier(found: Comparison) -> Chart:
     main = found.as_it_is.main
     metric, side = name(main.metric), "right" if main.better == "more" else "left"
     labels = {version.name: f"{at} {name(version.name)}" for at, version in enumerate(found.compared, start=1)}
+    marks: dict[str, list[Mark]] = {}
+    for version in found.compared:
+        mark = Mark(version.main.value.finite(), version.risk.auc, labels[version.name])
+        marks.setdefault(version.defense, []).append(mark)
     series = [
-        Series(
-            name(defense or found.as_it_is.name),
-            tuple(
-                Mark(version.main.value.finite(), version.risk.auc, labels[version.name])
-                for version in found.compared
-                if version.defense == defense
-            ),
-            "points",
-            "plain" if defense else "strong",
-        )
-        for defense in dict.fromkeys(version.defense for version in found.compared)
+        Series(name(defense or found.as_it_is.name), tuple(some), "points", "plain" if defense else "strong")
+        for defense, some in marks.items()
     ]
     return Chart(
         "Risk against utility",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leakscope.core.wording import SENTENCE_LENGTH, count, listing, name, number, percent, quoted, sentence, write
-from leakscope.report.document import Block, Cell, Details, Item, Items, Row, Table, Text, Tone, Value
-from leakscope.report.documents.common import cite, filled, group_name, outcome, value
+from leakscope.report.document import Block, Cell, Details, Items, Row, Table, Tag, Text, Value
+from leakscope.report.documents.cells import group_name, outcome, tag_if, value, values
+from leakscope.report.documents.common import cite, filled, terms
 from leakscope.report.documents.releases import shown_rate
 from leakscope.studies.compare.result import (
     Comparison,
@@ -17,7 +18,7 @@ from leakscope.studies.compare.result import (
 
 #: Pairs of a version and a group that are shown above the table of all.
 MOST_GROUPS = 8
-_STATUS: dict[str, tuple[str, Tone]] = {
+_STATUS: dict[str, Tag] = {
     "not refuted": ("not refuted", "safe"),
     "refuted": ("refuted", "risk"),
     "in doubt": ("in doubt", "unknown"),
@@ -69,27 +70,24 @@ def guarantees(found: Comparison) -> list[Block]:
     for version in found.compared:
         if version.guarantee is not None:
             figures = found.claim("guarantee_refuted", version=version.name).estimates
-            shown_and_stated = (Value(figures["guaranteed_epsilon"]), Value(figures["epsilon"]))
-            cells = (name(version.name), *shown_and_stated, version.guarantee.covers)
+            epsilons = values(figures["guaranteed_epsilon"], figures["epsilon"])
+            cells = (name(version.name), *epsilons, version.guarantee.covers)
             rows.append(Row(cells, *_STATUS[version.guarantee_status], claimed(version)))
             assumed.append((version.guarantee.rests_on, version.name))
     columns = ("Version", "Guaranteed ε", "ε shown by attacks", "Covers")
     note = "For the swap of one record. What the attacks show is a lower bound: one above the guarantee refutes it."
     if any(version.guarantee_status == "in doubt" for version in found.compared):
         note += " In doubt: the bound is above the guarantee, but a distribution shift between members and non-members may explain it."
-    items = [Item(sentence(text), listing(names, 6)) for text, names in cite(assumed).items()]
-    return [
-        Table(columns, tuple(rows), "Guarantees", note, brief=True, most=20),
-        Items(tuple(items), "Assumptions of the guarantees", style="terms"),
-    ]
+    assumptions = ((listing(names, 6), sentence(text)) for text, names in cite(assumed).items())
+    table = Table(columns, tuple(rows), "Guarantees", note, brief=True, most=20)
+    return [table, terms(assumptions, "Assumptions of the guarantees")]
 
 
 def notes(found: Comparison) -> Items:
     """Return the notes of defenses, each once."""
     records = () if found.record_explanations is None else found.record_explanations.versions
     noted = cite((note, one.name) for some in (found.compared, records) for one in some for note in one.notes)
-    items = [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in noted.items()]
-    return Items(tuple(items), "Notes", style="terms")
+    return terms(((listing(names, 6), name(note, SENTENCE_LENGTH)) for note, names in noted.items()), "Notes")
 
 
 # --- utility and attacks ----------------------------------------------------------------------------------------------
@@ -143,10 +141,10 @@ def groups(found: Comparison) -> Details | None:
         return None
     rows = []
     for version, group in sorted(pairs, key=lambda pair: pair[1].gain.value):
-        figures = (Value(group.value), Value(group.change, "signed"), value(group.auc))
-        cells = (name(version.name), group_name(group.column, group.level), group.records, *figures)
-        tag: tuple[str, Tone] = ("loses", "risk") if _loses(found, version, group) else ("", "plain")
-        rows.append(Row((*cells, value(before.get((group.column, group.level)))), *tag))
+        aucs = values(group.auc, before.get((group.column, group.level)))
+        figures = (group.records, Value(group.value), Value(group.change, "signed"), *aucs)
+        cells = (name(version.name), group_name(group.column, group.level), *figures)
+        rows.append(Row(cells, *tag_if(_loses(found, version, group), "loses")))
     metric = name(found.as_it_is.main.metric)
     columns = ("Version", "Group", "Records", metric.capitalize(), f"Change of {metric}", "AUC", "AUC as it is")
     lost, of = sum(row.tag == "loses" for row in rows), f"{count(len(rows), 'pair')} of a version and a group"
@@ -168,7 +166,7 @@ def attacks(found: Comparison) -> Details:
             rates.add(rate)
             tpr = None if rate is None else Value(one.tpr_at_fpr[rate], "percent")
             names = (name(version.name), name(one.attack), name(one.release))
-            rows.append(Row((*names, Value(one.auc), Value(one.control), tpr, _KNOWS[one.knows])))
+            rows.append(Row((*names, *values(one.auc, one.control), tpr, _KNOWS[one.knows])))
     (only, *more) = rates or {None}
     heading = "TPR at low FPR" if more or only is None else f"TPR at {percent(only)} FPR"
     columns = ("Version", "Attack", "Release", "AUC", "Control AUC", heading, "Adapted to the defense by")
@@ -179,7 +177,7 @@ def attacks(found: Comparison) -> Details:
 def retrained(found: Comparison) -> Details:
     """List the main metric over several trainings of each version."""
     rows = [
-        Row((name(version.name), Value(version.main.value), Value(version.retrained)))
+        Row((name(version.name), *values(version.main.value, version.retrained)))
         for version in found.compared
         if version.retrained is not None
     ]
@@ -198,12 +196,9 @@ def record_recommendation(found: RecordComparison) -> str:
         case "nothing_to_lower":
             return "No attack recovers a training record from record explanations."
         case "not_lowered":
-            other = len(found.versions) > 1
-            tried = (
-                "No release of record explanations significantly lowers"
-                if other
-                else "No other release was compared, so none lowers"
-            )
+            tried = "No other release was compared, so none lowers"
+            if len(found.versions) > 1:
+                tried = "No release of record explanations significantly lowers"
             return f"{tried} the share of the training records that attacks recover: {write(before.share, 'percent')} as it is."
     version = found[str(found.recommendation.candidate)]
     assert version.change is not None
@@ -227,7 +222,7 @@ def record_explanations(found: RecordComparison) -> Details:
         risk = (version.budget, Value(version.share), value(version.change, "signed"), Value(version.ceiling))
         note = f"{sentence(version.release)} {standing(version)} Strongest attack: {name(version.strongest)}."
         rows.append(Row((name(version.name), *risk), tag, "safe" if chosen else "plain", note))
-        useful.append(Row((name(version.name), Value(version.answered), Value(version.found), value(version.error))))
+        useful.append(Row((name(version.name), *values(version.answered, version.found, version.error))))
     settings, best = found.settings, found.as_it_is.best
     note = (
         f"Recovered: the largest share of {count(settings['records'])} training records that any attack sees through explanations, over "

@@ -8,15 +8,16 @@ from dataclasses import replace
 
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, listing, name, percent, write
-from leakscope.report.document import Answer, Block, Cell, Document, Item, Items, Row, Table, Text, Tone, Value
+from leakscope.report.document import Answer, Block, Document, Row, Table, Tag, Text
 from leakscope.report.documents.caveats import describe, warnings
-from leakscope.report.documents.common import provenance
+from leakscope.report.documents.cells import values
+from leakscope.report.documents.common import filled, provenance, terms
 from leakscope.studies.diff import Diff
 from leakscope.studies.diff.changes import Change, GroupChange
 from leakscope.studies.diff.facts import Fact, Listed
 
 MOST_NAMED = 3
-_LABELS: dict[str, tuple[str, Tone]] = {
+_LABELS: dict[str, Tag] = {
     "increased": ("Risk increased", "risk"),
     "increased_and_decreased": ("Risk increased and decreased", "risk"),
     "decreased": ("Risk decreased", "safe"),
@@ -24,7 +25,7 @@ _LABELS: dict[str, tuple[str, Tone]] = {
     "not_significant": ("No significant change", "plain"),
     "not_comparable": ("Not comparable", "unknown"),
 }
-_OUTCOMES: dict[str, tuple[str, Tone]] = {
+_OUTCOMES: dict[str, Tag] = {
     "increased": ("increased", "risk"),
     "decreased": ("decreased", "safe"),
     "shift_possible": ("changed, shift possible", "unknown"),
@@ -41,22 +42,21 @@ _FIGURES = {
 
 def make(found: Diff, others: Sequence[Result]) -> Document:  # noqa: ARG001
     """Make the document of a comparison of two results."""
-    label, tone = _LABELS[found.outcome]
+    before, after = found.old_outcomes, found.new_outcomes
+    first = next(iter(after), None)
+    decided = [(code, f"{before.get(code, '–')} → {outcome}") for code, outcome in after.items()]
+    shown = [(code, change) for code, change in decided if code == first or before.get(code) != after[code]]
     return Document(
         kind="diff",
         title=f"Changes between two results ({name(found.of)})",
         question="Did the risk change between the two results?",
-        answer=Answer(label, tone, _headline(found), tuple(_sentences(found))),
+        answer=Answer(*_LABELS[found.outcome], _headline(found), tuple(_sentences(found))),
         facts=(
             ("Old model", name(found.studied_models[0])),
             ("New model", name(found.studied_models[1])),
-            *(
-                (f"{code.replace('_', ' ')}", f"{found.old_outcomes.get(code, '–')} → {outcome}")
-                for at, (code, outcome) in enumerate(found.new_outcomes.items())
-                if at == 0 or found.old_outcomes.get(code) != outcome
-            ),
+            *((code.replace("_", " "), change) for code, change in shown),
         ),
-        blocks=tuple(_blocks(found)),
+        blocks=_blocks(found),
     )
 
 
@@ -77,25 +77,22 @@ def _headline(found: Diff) -> str:
         return " ".join(describe(caveat) for caveat in found.not_comparable)
     if found.outcome == "not_significant":
         return "No risk changed significantly."
-    up = _changed(found, "increased")
-    down = _changed(found, "decreased")
-    said = [
-        f"Significantly more risk than before: {up}." if up else "",
-        f"Significantly less risk than before: {down}." if down else "",
-    ]
-    maybe = _changed(found, "shift_possible")
-    if maybe and not up and not down:
+    said = []
+    if up := _changed(found, "increased"):
+        said.append(f"Significantly more risk than before: {up}.")
+    if down := _changed(found, "decreased"):
+        said.append(f"Significantly less risk than before: {down}.")
+    if not said and (maybe := _changed(found, "shift_possible")):
         said.append(f"These figures changed significantly, but the change can't be attributed to the model: {maybe}.")
-    return " ".join(part for part in said if part)
+    return " ".join(said)
 
 
 def _changed(found: Diff, outcome: str) -> str:
     """One figure of each release or claim with this outcome, by name."""
     said = []
     for release in found.releases:
-        change = next((one for one in release.changes if one.outcome == outcome), None)
-        if change is not None:
-            said.append(f"{name(release.release)}, {_arrow(change)}")
+        changes = [change for change in release.changes if change.outcome == outcome]
+        said += [f"{name(release.release)}, {_arrow(change)}" for change in changes[:1]]
     said += [
         f"{name(' '.join(map(str, (one.code, *one.subject.values()))))}, {_arrow(one.change)}"
         for one in found.claim_changes
@@ -118,53 +115,35 @@ def _sentences(found: Diff) -> list[str]:
         said.append(f"Changes of up to {math.ceil(100 * most - 1e-9) / 100:.2f} in AUC are not excluded.")
     flipped = [code for code, outcome in found.new_outcomes.items() if found.old_outcomes.get(code, outcome) != outcome]
     if flipped and found.outcome == "not_significant":
-        said.append(
-            f"The outcome of {listing([code.replace('_', ' ') for code in flipped])} changed, which chance alone can cause."
-        )
+        codes = listing([code.replace("_", " ") for code in flipped])
+        said.append(f"The outcome of {codes} changed, which chance alone can cause.")
     return said
 
 
-def _blocks(found: Diff) -> list[Block]:
-    blocks: list[Block] = []
-    if found.releases:
-        blocks += _release_tables(found)
+def _blocks(found: Diff) -> tuple[Block, ...]:
     other = [one for one in found.releases if one.old_attack != one.new_attack]
-    if other:
-        items = [Item(f"{name(one.old_attack)} → {name(one.new_attack)}", name(one.release)) for one in other]
-        blocks.append(Items(tuple(items), "Other strongest attack", style="terms"))
-    if found.claim_changes:
-        blocks.append(_claim_table(found))
-    if found.groups:
-        blocks.append(_group_table(found.groups))
-    if found.performance:
-        rows = [replace(_row((change.figure,), change), tone="plain") for change in found.performance]
-        blocks.append(Table(("Metric", "Old", "New", "Change"), tuple(rows), "Performance of the model", brief=True))
-    if found.exposure is not None:
-        blocks.append(_exposure(found))
-    if found.data:
-        items = [Item("the same" if same else "different", name(which)) for which, same in found.data.items()]
-        blocks.append(Items(tuple(items), "Data", style="terms"))
-    if found.warnings:
-        blocks.append(warnings(found))
+    attacks = ((name(one.release), f"{name(one.old_attack)} → {name(one.new_attack)}") for one in other)
+    performance = tuple(replace(_row((change.figure,), change), tone="plain") for change in found.performance)
     names = {"attack": found.attacks, "group": found.group_names, "claim": found.claim_names, "warning": found.caveats}
-    only = [item for what, listed in names.items() for item in _only(listed, what)]
-    if only:
-        blocks.append(Items(tuple(only), "In one result only", style="terms"))
-    for title, facts in (("Settings", found.changed_settings), ("Versions", found.changed_versions)):
-        if facts:
-            blocks.append(_facts(title, facts))
-    return [*blocks, provenance(found)]
+    return filled(
+        *_release_tables(found),
+        terms(attacks, "Other strongest attack"),
+        _claim_table(found),
+        _group_table(found.groups),
+        Table(("Metric", "Old", "New", "Change"), performance, "Performance of the model", brief=True),
+        _exposure(found),
+        terms(((name(which), "the same" if same else "different") for which, same in found.data.items()), "Data"),
+        warnings(found),
+        terms((pair for what, listed in names.items() for pair in _only(listed, what)), "In one result only"),
+        _facts("Changed settings", found.changed_settings),
+        _facts("Changed versions", found.changed_versions),
+        provenance(found),
+    )
 
 
 def _row(head: tuple[str, ...], change: Change, style: Style = "number") -> Row:
-    tag, tone = _OUTCOMES[change.outcome]
-    cells: tuple[Cell, ...] = (
-        *head,
-        Value(change.old, style),
-        Value(change.new, style),
-        Value(change.difference, "signed"),
-    )
-    return Row(cells, tag, tone)
+    figures = (*values(change.old, change.new, style=style), *values(change.difference, style="signed"))
+    return Row((*head, *figures), *_OUTCOMES[change.outcome])
 
 
 def _release_tables(found: Diff) -> list[Table]:
@@ -183,15 +162,12 @@ def _release_tables(found: Diff) -> list[Table]:
         f"All {count(found.comparisons)} comparisons are simultaneous at {percent(found.confidence)} confidence. Each row is the largest figure of any attack "
         "that both audits ran."
     )
-    rates = sorted({rate for release in found.releases for rate in release.bounds_only}, reverse=True)
-    if rates:
-        note += (
-            f" Not compared at {listing([percent(rate) for rate in rates])} FPR, where the samples give bounds only."
-        )
-    return [
-        Table(columns, tuple(first), "Risk by release", note, brief=True, most=20),
-        Table(columns, tuple(rows), "All figures"),
-    ]
+    bounds_only = sorted({rate for release in found.releases for rate in release.bounds_only}, reverse=True)
+    if bounds_only:
+        rates = listing([percent(rate) for rate in bounds_only])
+        note += f" Not compared at {rates} FPR, where the samples give bounds only."
+    table = Table(columns, tuple(first), "Risk by release", note, brief=True, most=20)
+    return [table, Table(columns, tuple(rows), "All figures")]
 
 
 def _claim_table(found: Diff) -> Table:
@@ -212,43 +188,30 @@ def _claim_table(found: Diff) -> Table:
 def _group_table(groups: Sequence[GroupChange]) -> Table:
     ordered = sorted(groups, key=lambda group: -abs(group.gap.difference.value))
     rows = [_row((f"{name(group.column)} = {name(group.level)}",), group.gap, "signed") for group in ordered]
-    return Table(
-        ("Group", "Old gap", "New gap", "Change"),
-        tuple(rows),
-        "Groups",
-        "Gap: AUC within the group minus that of the rest.",
-        brief=True,
-    )
+    note = "Gap: AUC within the group minus that of the rest."
+    return Table(("Group", "Old gap", "New gap", "Change"), tuple(rows), "Groups", note, brief=True)
 
 
-def _exposure(found: Diff) -> Text:
-    exposure = found.exposure
-    assert exposure is not None
-    said = [f"{count(exposure.shared, 'training record is', 'training records are')} named in both audits."]
+def _exposure(found: Diff) -> Text | None:
+    if (exposure := found.exposure) is None:
+        return None
+    said = f"{count(exposure.shared, 'training record is', 'training records are')} named in both audits."
     if exposure.exposed:
-        said.append(
-            f"{count(exposure.newly_exposed)} of the {count(exposure.exposed)} most exposed records were not among them before."
-        )
+        of = f"{count(exposure.newly_exposed)} of the {count(exposure.exposed)}"
+        said += f" {of} most exposed records were not among them before."
     if exposure.correlation is not None:
-        said.append(
-            f"The rank correlation of their exposure is {write(exposure.correlation)} (1: the same order, 0: none)."
+        said += (
+            f" The rank correlation of their exposure is {write(exposure.correlation)} (1: the same order, 0: none)."
         )
-    return Text((" ".join(said),), "Exposed records")
+    return Text((said,), "Exposed records")
 
 
-def _only(names: Listed, what: str) -> list[Item]:
-    found = []
-    for which, some in (("new", names.added), ("old", names.gone)):
-        if some:
-            found.append(
-                Item(
-                    listing([one.replace("_", " ") for one in some], 5),
-                    f"{what.capitalize()}s in the {which} result only",
-                )
-            )
-    return found
+def _only(names: Listed, what: str) -> list[tuple[str, str]]:
+    sides = (("new", names.added), ("old", names.gone))
+    listed = [(which, listing([one.replace("_", " ") for one in some], 5)) for which, some in sides if some]
+    return [(f"{what.capitalize()}s in the {which} result only", some) for which, some in listed]
 
 
 def _facts(title: str, facts: Sequence[Fact]) -> Table:
     rows = [Row((name(fact.name), name(fact.old, 200) or "–", name(fact.new, 200) or "–")) for fact in facts]
-    return Table(("Name", "Old", "New"), tuple(rows), f"Changed {title.lower()}")
+    return Table(("Name", "Old", "New"), tuple(rows), title)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from leakscope.core.result import Outcome, Result
 from leakscope.core.wording import count, listing, name, number, percent, quoted, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Answer, Block, Details, Document, Item, Items, Row, Table, Tone, Value
+from leakscope.report.document import Answer, Block, Details, Document, Item, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import filled, not_run, outcome, provenance, reading, sources, value
+from leakscope.report.documents.cells import outcome, values
+from leakscope.report.documents.common import filled, not_run, provenance, reading, sources, steps
 from leakscope.studies.frontier.result import ExplanationRisk, Frontier
 
-_TAGS: dict[str, tuple[str, Tone]] = {
+_TAGS: dict[str, Tag] = {
     "yes": ("adds risk", "risk"),
     "no": ("not detected", "safe"),
     "inconclusive": ("not significant", "plain"),
@@ -72,9 +73,9 @@ def _answer(result: Frontier) -> Answer:
         return Answer("Adds risk", "risk", headline, tuple(said), _dominance(result))
     tried = count(len(result.explanations), "explanation")
     headline = f"No significant risk was found in {tried} beyond that of the {name(result.prediction)}."
-    excluded = set(outcomes.values()) == {"no"}
-    label: tuple[str, Tone] = ("Not detected", "safe") if excluded else ("Not significant", "unknown")
-    return Answer(*label, headline, tuple(said), _dominance(result))
+    if set(outcomes.values()) == {"no"}:
+        return Answer("Not detected", "safe", headline, tuple(said), _dominance(result))
+    return Answer("Not significant", "unknown", headline, tuple(said), _dominance(result))
 
 
 def _dominance(result: Frontier) -> tuple[str, str]:
@@ -94,10 +95,10 @@ def _blocks(result: Frontier) -> tuple[Block, ...]:
     }
     return filled(
         _table(result),
-        Items(tuple(_advice(result)), "What to do next", "steps", brief=True),
+        steps(_advice(result)),
         Details("Frontier", (_chart(result),), open=True),
         warnings(result),
-        *not_run(result.not_run, "Explanations that the model does not support"),
+        not_run(result.not_run, "Explanations that the model does not support"),
         _measures(result),
         reading(HOW_TO_READ, *terms),
         sources(cited),
@@ -155,11 +156,11 @@ def _measures(result: Frontier) -> Details:
     """The other measures of both axes."""
     gains, faithfulness = [], []
     for one in result.explanations:
-        extra = (one.auc, one.control, one.beyond_control)
-        gains.append(Row((name(one.name), *(value(gain, "signed") for gain in extra))))
+        extra = values(one.auc, one.control, one.beyond_control, style="signed")
+        gains.append(Row((name(one.name), *extra)))
         measured = one.faithfulness
-        figures = (measured.deletion, measured.insertion, measured.infidelity, measured.unexplained)
-        faithfulness.append(Row((name(one.name), *map(Value, figures))))
+        figures = values(measured.deletion, measured.insertion, measured.infidelity, measured.unexplained)
+        faithfulness.append(Row((name(one.name), *figures)))
     note = (
         "Area under the output while the most important features are removed (deletion, low is good) and added (insertion, high is good); squared error of the "
         "predicted changes (infidelity), and its share that no scaling of the explanation removes (unexplained, 0 is best, 1 is no better than none)."
@@ -167,8 +168,5 @@ def _measures(result: Frontier) -> Details:
     over = f"Over the {name(result.prediction)} alone, with simultaneous intervals."
     columns = ("Explanation", "Extra AUC", "On never-trained control", "Beyond control")
     measures = ("Explanation", "Deletion", "Insertion", "Infidelity", "Unexplained")
-    tables = (
-        Table(columns, tuple(gains), "Gain in AUC", over),
-        Table(measures, tuple(faithfulness), "Faithfulness", note),
-    )
-    return Details("All measures", tables)
+    first = Table(columns, tuple(gains), "Gain in AUC", over)
+    return Details("All measures", (first, Table(measures, tuple(faithfulness), "Faithfulness", note)))

@@ -10,23 +10,10 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Result
 from leakscope.core.wording import count, name, number, out_of, percent, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Series
-from leakscope.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Item,
-    Items,
-    KeyFigure,
-    KeyFigures,
-    Row,
-    Table,
-    Tone,
-    Value,
-)  # fmt: skip
+from leakscope.report.document import Answer, Block, Details, Document, Item, Items, KeyFigures, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import describe, warnings
-from leakscope.report.documents.common import filled, outcome, provenance, reading, sources, value
+from leakscope.report.documents.cells import outcome, value
+from leakscope.report.documents.common import filled, provenance, reading, sources, steps, terms
 from leakscope.studies.leakage.claims import doubts
 from leakscope.studies.leakage.result import SETTINGS, Goal, Leakage, LeakagePoint, NotMeasured
 
@@ -34,12 +21,14 @@ _QUESTIONS = {
     "parameters": "How much do the parameters of the model reveal about one person?",
     "function": "How much does the model's output for a person reveal about whether that person was trained on?",
 }
-_LABELS: dict[str, tuple[str, Tone]] = {"yes": ("Leaks", "risk"), "inconclusive": ("Not significant", "unknown")}
+_LABELS: dict[str, Tag] = {"yes": ("Leaks", "risk"), "inconclusive": ("Not significant", "unknown")}
 _AXES = {"size": "Training records", "l2": "Regularisation l2", "noise": "Noise (standard deviation)"}
 _PLURALS = {"size": "sizes", "l2": "values of l2", "noise": "values of the noise"}
 _ADVICE = {
-    "size": "Train on as many records as possible", "l2": "Increase the regularisation", "noise": "Add noise to the release"
-}  # fmt: skip
+    "size": "Train on as many records as possible",
+    "l2": "Increase the regularisation",
+    "noise": "Add noise to the release",
+}
 MOST_PLACES = 4
 HOW_TO_READ = (
     "Models are trained on many random training sets with and without each measured record. ρ_KL is the mean over records of the symmetric divergence "
@@ -113,32 +102,26 @@ def _bound(found: Leakage, point: LeakagePoint) -> Estimate | None:
 
 def _answer(found: Leakage) -> Answer:
     point, claim, what = found.point, found.claim("leak"), _release(found)
-    label, tone = _LABELS[claim.outcome]
     model = f"{name(found.studied, 40)} trained on {count(point.size)} of {count(found.settings['universe'])} records"
     right = out_of(100, point.attack.mapped(success_from_advantage))
+    headline = f"No significant leak was measured in the {what} of {model}."
     if claim.outcome == "yes":
         headline = f"The {what} of {model} reveal who was in the training data."
-    else:
-        headline = f"No significant leak was measured in the {what} of {model}."
-    said = [
-        f"An attacker who knows how models with and without a person differ is right {right} times out of 100 about one person; a coin gets 50."
-    ]
+    said = f"An attacker who knows how models with and without a person differ is right {right} times out of 100 about one person; a coin gets 50."
     if (bound := _bound(found, point)) is not None:
         most = out_of(100, bound.mapped(success_from_advantage))
-        said.append(
-            f"On average over people, any attack on the {what} is right {most} times out of 100, if the {what} follow Gaussian laws, as a check confirms."
-        )
+        limit = f"On average over people, any attack on the {what} is right {most} times out of 100, if the {what} follow Gaussian laws, as a check confirms."
     else:
         why = next(caveat for caveat in point.warnings if caveat.code in doubts(point))
-        said.append(f"No bound on all attacks is stated. {describe(why)}")
+        limit = f"No bound on all attacks is stated. {describe(why)}"
     technical = f"{_place(point)}: ρ_KL {write(point.rho_kl)}, advantage of the likelihood-ratio attack {write(point.attack)} (0 is chance, 1 is perfect)."
-    return Answer(label, tone, headline, tuple(said), (technical,))
+    return Answer(*_LABELS[claim.outcome], headline, (said, limit), (technical,))
 
 
 def _blocks(found: Leakage) -> tuple[Block, ...]:
     table, more = _tables(found)
     settings: tuple[Block, ...] = (table, *_charts(found), more) if len(found.points) > 1 else ()
-    left_out = tuple(Item(sentence(one.reason), _place(one)) for one in found.not_measured)
+    left_out = ((_place(one), sentence(one.reason)) for one in found.not_measured)
     black_box = (
         "This is about the output at a person's own record. An attacker who sees other outputs too may learn more."
     )
@@ -146,8 +129,8 @@ def _blocks(found: Leakage) -> tuple[Block, ...]:
         _figures(found),
         Details("Comparison of settings", settings, open=True),
         Items(tuple(map(_goal, found.goals)), "Goal", brief=True, most=8),
-        Items(tuple(advise(found)), "What lowers leakage", "steps", brief=True),
-        Items(left_out, "Not measured", style="terms", brief=True),
+        steps(advise(found), "What lowers leakage"),
+        terms(left_out, "Not measured", brief=True),
         warnings(found, more=[] if found.settings["space"] == "parameters" else [black_box]),
         Items(tuple(_other_warnings(found)), "Warnings at other settings", "warnings", brief=True),
         reading(HOW_TO_READ, "Advantage", "Bound", "Confidence interval", "Member", "Release", "Significant"),
@@ -168,13 +151,10 @@ def _figures(found: Leakage) -> KeyFigures:
         ("Control: divergence of equal laws", point.control, "its interval should contain 0"),
         ("Divergence ρ_KL by nearest neighbours", point.rho_neighbours, "checks the Gaussian laws"),
     ]
-    shown = [KeyFigure(label, Value(one), note) for label, one, note in figures if one is not None]
-    bound = (
-        "Bound on the advantage of any attack",
-        value(_bound(found, point)),
-        "on average over records, for Gaussian laws",
-    )
-    return KeyFigures((shown[0], KeyFigure(*bound), *shown[1:]), f"Figures for {_place(point)}", brief=True)
+    attack, *others = [(label, Value(one), note) for label, one, note in figures if one is not None]
+    limit = "Bound on the advantage of any attack", value(_bound(found, point))
+    bound = (*limit, "on average over records, for Gaussian laws")
+    return KeyFigures((attack, bound, *others), f"Figures for {_place(point)}", brief=True)
 
 
 def _tables(found: Leakage) -> tuple[Table, Details]:
@@ -201,11 +181,11 @@ def _table(found: Leakage, figures: Mapping[str, str]) -> Table:
     shown = {head: key for head, key in figures.items() if any(getattr(point, key) for point in found.points)}
     rows = []
     for point in found.points:
-        cells: list[Cell] = [point.size, *(number(getattr(point, one) or 0) for one in settings[1:])]
-        for key in shown.values():
-            estimate = _bound(found, point) if key == "advantage_bound" else getattr(point, key)
-            cells.append(value(estimate, "percent" if key == "ill_conditioned" else "number"))
-        rows.append(Row(tuple(cells)))
+        place = [number(getattr(point, one) or 0) for one in settings[1:]]
+        bound, share = _bound(found, point), Value(point.ill_conditioned, "percent")
+        special = {"advantage_bound": value(bound), "ill_conditioned": share}
+        figures_here = (special[key] if key in special else value(getattr(point, key)) for key in shown.values())
+        rows.append(Row((point.size, *place, *figures_here)))
     return Table((*(one.capitalize() if one != "l2" else one for one in settings), *shown), tuple(rows))
 
 
@@ -257,7 +237,6 @@ def _other_warnings(found: Leakage) -> list[Item]:
     for pairs in kinds.values():
         first = " The values are those of the first setting." if len({str(one) for _, one in pairs}) > 1 else ""
         more = f" and {count(len(pairs) - MOST_PLACES)} more" if len(pairs) > MOST_PLACES else ""
-        items.append(
-            Item(describe(pairs[0][1]) + first, "; ".join(_place(point) for point, _ in pairs[:MOST_PLACES]) + more)
-        )
+        places = "; ".join(_place(point) for point, _ in pairs[:MOST_PLACES])
+        items.append(Item(describe(pairs[0][1]) + first, places + more))
     return items

@@ -8,45 +8,22 @@ from dataclasses import replace
 from leakscope.attacks.membership_record_explanation import GroupShare
 from leakscope.core.result import Result
 from leakscope.core.wording import count, name, out_of, percent, write
+from leakscope.report.charts.forest import by_category, rows_of
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import (
-    Answer,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Item,
-    Items,
-    KeyFigure,
-    KeyFigures,
-    Row,
-    Table,
-    Tone,
-    Value,
-)  # fmt: skip
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, KeyFigures, Row, Table, Tag, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import (
-    by_category,
-    cite,
-    control_name,
-    filled,
-    group_name,
-    not_run,
-    outcome,
-    provenance,
-    reading,
-    sources,
-)  # fmt: skip
+from leakscope.report.documents.cells import control_name, group_name, outcome, tag_if, values
+from leakscope.report.documents.common import cite, filled, not_run, provenance, reading, sources, steps
 from leakscope.studies.reconstruct.result import ReconstructionAudit
 
 MOST_ADVICE = 3
 CHARTED_GROUPS = 30
-_LABELS: dict[str, tuple[str, Tone]] = {
+_LABELS: dict[str, Tag] = {
     "yes": ("Records recovered", "risk"),
     "no": ("No record recovered", "unknown"),
     "inconclusive": ("Not significant", "unknown"),
 }
-_GAPS: dict[str, tuple[str, Tone]] = {"yes": ("more", "risk"), "no": ("less", "safe"), "inconclusive": ("", "plain")}
+_GAPS: dict[str, Tag] = {"yes": ("more", "risk"), "no": ("less", "safe"), "inconclusive": ("", "plain")}
 HOW_TO_READ = (
     "An explanation shows the training records with the largest influence on a prediction. The influence of a record is the change of the loss if the model is "
     "trained without it.",
@@ -61,23 +38,23 @@ HOW_TO_READ = (
 def make(found: ReconstructionAudit, others: Sequence[Result]) -> Document:  # noqa: ARG001
     """Make the document of an audit of record explanations."""
     settings = found.settings
-    facts: list[tuple[str, Cell]] = [
-        ("Model", name(found.studied)),
-        ("Training records", settings["records"]),
-        ("Features", settings["features"]),
-        ("Held-out records", settings["holdout"]),
-        ("An explanation shows", name(found.release, 200)),
-        ("Queries at most", settings["budget"]),
-        ("Runs of each attack", settings["repeats"]),
-    ]
-    if found.accuracy is not None:
-        facts.append(("Accuracy, holdout", Value(found.accuracy, "percent")))
+    accuracy = () if found.accuracy is None else (("Accuracy, holdout", Value(found.accuracy, "percent")),)
     return Document(
         kind="reconstruction",
         title="Reconstruction of training records from explanations",
         question="What do explanations that show training records reveal about the people in the training data?",
         answer=_answer(found),
-        facts=(*facts, ("Confidence", percent(settings["confidence"]))),
+        facts=(
+            ("Model", name(found.studied)),
+            ("Training records", settings["records"]),
+            ("Features", settings["features"]),
+            ("Held-out records", settings["holdout"]),
+            ("An explanation shows", name(found.release, 200)),
+            ("Queries at most", settings["budget"]),
+            ("Runs of each attack", settings["repeats"]),
+            *accuracy,
+            ("Confidence", percent(settings["confidence"])),
+        ),
         blocks=_blocks(found),
     )
 
@@ -101,7 +78,6 @@ def advise(found: ReconstructionAudit) -> list[Item]:
 
 def _answer(found: ReconstructionAudit) -> Answer:
     best, k = found.strongest, found.settings["release"]["k"]
-    label, tone = _LABELS[found.claim("recovered").outcome]
     headline = f"With at most {count(found.settings['budget'], 'query', 'queries')}, an attacker recovers the training records of {out_of(100, best.share)} of 100 people."
     own = found.self_revealing[k]
     said = (
@@ -113,14 +89,14 @@ def _answer(found: ReconstructionAudit) -> Answer:
         f"{write(best.queries, 'count')} queries.",
         f"{write(own, 'percent')} of the training records are self-revealing with k = {k}.",
     )
-    return Answer(label, tone, headline, (said,), technical)
+    return Answer(*_LABELS[found.claim("recovered").outcome], headline, (said,), technical)
 
 
 def _blocks(found: ReconstructionAudit) -> tuple[Block, ...]:
     best = found.strongest
     return filled(
         Details("Reconstruction attacks", (_attacks(found), _curves(found)), open=True),
-        Items(tuple(advise(found)), "What lowers reconstruction", "steps", brief=True),
+        steps(advise(found), "What lowers reconstruction"),
         _self_revealing(found),
         _membership(found),
         _defended(found),
@@ -134,7 +110,7 @@ def _blocks(found: ReconstructionAudit) -> tuple[Block, ...]:
         _groups(found, best.by_group, f"Groups: recovered by {name(best.attack)} (first run)", attack=best.attack),
         None if found.settings["release"]["noise"] else _graph(found),
         warnings(found),
-        *not_run(found.not_run, brief=True),
+        not_run(found.not_run, brief=True),
         reading(HOW_TO_READ, "AUC", "Confidence interval", "Member", "Never-trained control", "Release", "Significant"),
         sources(cite((attack.source, attack.attack) for attack in found.attacks), ["shokri2019"]),
         provenance(found),
@@ -165,7 +141,7 @@ def _curves(found: ReconstructionAudit) -> Chart:
 
 def _self_revealing(found: ReconstructionAudit) -> Details:
     figures = tuple(
-        KeyFigure(f"Self-revealing with k = {k}", Value(share, "percent"), "of the training records")
+        (f"Self-revealing with k = {k}", Value(share, "percent"), "of the training records")
         for k, share in found.self_revealing.items()
     )
     shown = sorted(found.groups, key=lambda group: -group.share.value)[:CHARTED_GROUPS]
@@ -173,10 +149,9 @@ def _self_revealing(found: ReconstructionAudit) -> Details:
         "Self-revealing records by group",
         "Share of the records of each group that are in their own explanation, with intervals.",
         Axis("Share of the group", percent=True),
-        [name(group.level) for group in shown],
+        rows_of((name(group.level) for group in shown), (name(group.column) for group in shown)),
         {"groups": [group.share for group in shown]},
         Rule(found.self_revealing[found.settings["release"]["k"]].value, "x", "all records"),
-        [name(group.column) for group in shown],
     )
     groups = replace(_groups(found, found.groups, "Self-revealing by group"), brief=True)
     return Details("Self-revealing records", filled(KeyFigures(figures, brief=True), groups, chart), open=True)
@@ -195,10 +170,10 @@ def _groups(found: ReconstructionAudit, groups: Sequence[GroupShare], title: str
 def _membership(found: ReconstructionAudit) -> Table:
     rows = []
     for risk in found.membership:
-        figures = (Value(risk.auc), Value(risk.control.auc), Value(risk.beyond_control, "signed"))
+        figures = (*values(risk.auc, risk.control.auc), Value(risk.beyond_control, "signed"))
         leaks = outcome(found, "membership", attack=risk.attack) == "yes"
-        tag: tuple[str, Tone] = ("leaks", "risk") if leaks else ("", "plain")
-        rows.append(Row((name(risk.attack), *figures, control_name(risk.control.kind)), *tag))
+        cells = (name(risk.attack), *figures, control_name(risk.control.kind))
+        rows.append(Row(cells, *tag_if(leaks, "leaks")))
     columns = ("Attack", "AUC", "Control AUC", "Beyond control", "Control")
     note = "Members against held-out records, by their explanation. Intervals hold for each row; tags use simultaneous intervals."
     return Table(columns, tuple(rows), "Membership inference", note, brief=True)
@@ -209,11 +184,11 @@ def _defended(found: ReconstructionAudit) -> Table:
     for one in found.defended:
         useful = one.usefulness
         recovered: Cell = "no attack can be run" if one.share is None else Value(one.share, "percent")
-        figures = (Value(useful.answered, "percent"), Value(useful.found, "percent"))
+        shares = values(useful.answered, useful.found, style="percent")
         error: Cell = "hidden" if useful.error is None else Value(useful.error)
         less = outcome(found, "less_recovered", release=one.release) == "yes"
-        tag: tuple[str, Tone] = ("less", "safe") if less else ("", "plain")
-        rows.append(Row((name(one.release, 200), recovered, name(one.strongest) or None, *figures, error), *tag))
+        cells = (name(one.release, 200), recovered, name(one.strongest) or None, *shares, error)
+        rows.append(Row(cells, *tag_if(less, "less", "safe")))
     best = next((one.usefulness.best for one in found.defended), 0)
     columns = ("Release", "Recovered", "Strongest attack", "Answered", f"Best {best} shown", "Relative error")
     note = (
@@ -226,10 +201,14 @@ def _defended(found: ReconstructionAudit) -> Table:
 def _graph(found: ReconstructionAudit) -> KeyFigures:
     graph, single = found.graph, f"of which single records: {count(found.graph.single_components)}"
     figures = (
-        KeyFigure("Revealed by a traversal", Value(graph.reachable, "count"), "records on average, from a random training record"),
-        KeyFigure("In no explanation", graph.in_degree_zero, "training records that a traversal can't reach"),
-        KeyFigure("Strongly connected components", graph.components, single),
-        KeyFigure("Largest component", graph.largest_component, "records"),
-        KeyFigure("Largest in-degree", graph.largest_in_degree, "explanations that show one record"),
-    )  # fmt: skip
+        (
+            "Revealed by a traversal",
+            Value(graph.reachable, "count"),
+            "records on average, from a random training record",
+        ),
+        ("In no explanation", graph.in_degree_zero, "training records that a traversal can't reach"),
+        ("Strongly connected components", graph.components, single),
+        ("Largest component", graph.largest_component, "records"),
+        ("Largest in-degree", graph.largest_in_degree, "explanations that show one record"),
+    )
     return KeyFigures(figures, "Influence graph")

@@ -9,9 +9,10 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import SENTENCE_LENGTH, Style, count, listing, name, number, sentence
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Text, Tone, Value
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Tag, Text, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import filled, outcome, provenance
+from leakscope.report.documents.cells import outcome, values
+from leakscope.report.documents.common import filled, provenance
 
 if TYPE_CHECKING:
     from leakscope.papers.panels import Curve, Panel
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 #: Columns of the measured table that a terminal has room for.
 NARROW = 7
-_TAGS: dict[Outcome, tuple[str, Tone]] = {
+_TAGS: dict[Outcome, Tag] = {
     "yes": ("reproduced", "safe"),
     "no": ("not reproduced", "risk"),
     "inconclusive": ("inconclusive", "unknown"),
 }
-_SHOWN: dict[bool, tuple[str, Tone]] = {True: ("significant", "risk"), False: ("not significant", "unknown")}
+_SHOWN: dict[bool, Tag] = {True: ("significant", "risk"), False: ("not significant", "unknown")}
 
 
 def make(found: Reproduction, others: Sequence[Result]) -> Document:  # noqa: ARG001
@@ -50,9 +51,9 @@ def _answer(found: Reproduction) -> Answer:
         return Answer("Not comparable", "unknown", headline, stated)
     headline = f"Of {count(len(outcomes), 'statement')} of the paper: {said or 'none decided'}."
     whole = found.claim("reproduced").outcome
-    label, tone = _TAGS[whole]
     if whole == "no" and counts["yes"]:
-        label, tone = "reproduced in part", "unknown"
+        return Answer("Reproduced in part", "unknown", headline, stated)
+    label, tone = _TAGS[whole]
     return Answer(label.capitalize(), tone, headline, stated)
 
 
@@ -76,13 +77,10 @@ def _claims(claims: Sequence[Claim]) -> Table:
     """One row for each number behind a statement; the first one has the outcome."""
     rows = []
     for claim in claims:
+        said, (tag, tone) = name(claim.subject.get("statement", ""), 120), _TAGS[claim.outcome]
         if claim.code == "shows_membership":
-            said, (tag, tone) = (
-                f"{name(claim.subject['model'])}: the attack shows membership",
-                _SHOWN[claim.outcome == "yes"],
-            )
-        else:
-            said, (tag, tone) = name(claim.subject["statement"], 120), _TAGS[claim.outcome]
+            said = f"{name(claim.subject['model'])}: the attack shows membership"
+            tag, tone = _SHOWN[claim.outcome == "yes"]
         figures: list[tuple[str, Cell]] = [(name(place), Value(one)) for place, one in claim.estimates.items()]
         for at, (place, value) in enumerate(figures or [("", None)]):
             rows.append(Row((said if at == 0 else "", place, value), tag if at == 0 else "", tone))
@@ -95,7 +93,7 @@ def _compared(found: Reproduction) -> Table:
         tag = _TAGS[outcome(found, "reproduced", statement=pair.name)]
         style: Style = "count" if pair.ours.kind == "exact" else "number"
         paper = Estimate(pair.paper, pair.paper, pair.paper, kind="exact")
-        rows.append(Row((name(pair.name, 120), Value(paper, style), Value(pair.ours, style)), *tag))
+        rows.append(Row((name(pair.name, 120), *values(paper, pair.ours, style=style)), *tag))
     note = "A number is reproduced if it lies in our interval or within the tolerance that the reproduction states."
     return Table(("Number", "Paper", "Ours"), tuple(rows), "Numbers of the paper and ours", note, brief=True, most=40)
 
@@ -116,10 +114,9 @@ def _cell(cell: Estimate | str | int | float | None) -> Cell:
 
 def _chart(panel: Panel) -> Chart:
     x_label, y_label = name(panel.x_label), name(panel.y_label)
+    x = Axis(x_label, "log" if panel.log_x else "linear")
     if panel.places:
         x = Axis(x_label, "category", categories=tuple(name(place, 40) for place in panel.places))
-    else:
-        x = Axis(x_label, "log" if panel.log_x else "linear")
     rules = () if panel.goal is None else (Rule(panel.goal, label=name(panel.goal_label)),)
     shown = listing([curve.name for curve in panel.curves], 8)
     return Chart(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from leakscope.core.wording import count, name, out_of, percent, sentence, write
 from leakscope.evaluation.results import Statement, Verdict, VerdictKind
-from leakscope.report.document import Tone
+from leakscope.report.document import Tag
 from leakscope.report.documents.caveats import describe as describe_caveat
 
 #: The definition of *leaks*. `verdict.judge` has the rule in detail; README, documentation and report quote this sentence.
@@ -15,17 +15,11 @@ LEAKS = (
     "an attack that was run distinguishes members from non-members significantly better than chance, over all records or within a "
     "group, and a random split, the never-trained control or the blind baseline rules out that a distribution shift explains it"
 )
-LABELS: dict[VerdictKind, str] = {
-    "leaks": "Leaks",
-    "claim_refuted": "Privacy claim refuted",
-    "not_detected": "Not detected",
-    "inconclusive": "Inconclusive",
-}
-TONES: dict[VerdictKind, Tone] = {
-    "leaks": "risk",
-    "claim_refuted": "risk",
-    "not_detected": "safe",
-    "inconclusive": "unknown",
+LABELS: dict[VerdictKind, Tag] = {
+    "leaks": ("Leaks", "risk"),
+    "claim_refuted": ("Privacy claim refuted", "risk"),
+    "not_detected": ("Not detected", "safe"),
+    "inconclusive": ("Inconclusive", "unknown"),
 }
 _REMEDIES = {
     None: "",

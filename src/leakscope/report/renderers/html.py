@@ -17,36 +17,16 @@ from markupsafe import Markup
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.versions import versions
-from leakscope.core.wording import is_number, number, written
+from leakscope.core.wording import is_number, written
 from leakscope.report.charts.model import Axis, Chart
 from leakscope.report.charts.svg import draw, is_wide
-from leakscope.report.document import (
-    Block,
-    Cell,
-    Details,
-    Document,
-    Items,
-    KeyFigures,
-    Row,
-    Table,
-    Text,
-    Value,
-    cell_text,
-)
+from leakscope.report.document import Block, Cell, Details, Document, Items, Row, Table, Value, cell_text
 from leakscope.report.documents import document
 from leakscope.report.renderers.text import brief_blocks
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
 CHARTS = "Charts"
-_NAMES: dict[type, str] = {
-    Text: "text",
-    KeyFigures: "figures",
-    Table: "table",
-    Items: "items",
-    Details: "details",
-    Chart: "chart",
-}
 
 
 def render(result: Result, others: Sequence[Result] = ()) -> str:
@@ -78,14 +58,9 @@ def render_fragment(result: Result) -> str:
 
 
 def _content(shown: Document) -> dict[str, Any]:
-    sections = [_section(block, f"s{number}") for number, block in enumerate(_with_charts(shown.blocks), start=1)]
-    return {
-        "document": shown,
-        "picture": None if shown.picture is None else draw(shown.picture),
-        "sections": sections,
-        "cell": _cell,
-        "cell_text": cell_text,
-    }
+    sections = [_section(block, f"s{at}") for at, block in enumerate(_with_charts(shown.blocks), start=1)]
+    picture = None if shown.picture is None else draw(shown.picture)
+    return {"document": shown, "picture": picture, "sections": sections, "cell": _cell, "cell_text": cell_text}
 
 
 def _with_charts(blocks: Sequence[Block]) -> list[Block]:
@@ -108,15 +83,15 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
     """Return blocks with the name of their kind; consecutive charts are side by side."""
     groups: list[dict[str, Any]] = []
     for block in blocks:
-        kind, title = _NAMES[type(block)], "" if block.title == within else block.title
-        entry: dict[str, Any] = {"kind": kind, "block": block, "title": title}
+        title = "" if block.title == within else block.title
+        entry: dict[str, Any] = {"kind": type(block).__name__, "block": block, "title": title}
         if isinstance(block, Chart):
             table = _chart_table(block)
             entry |= {"svg": draw(block), "table": table, "words": _words(table), "wide": is_wide(block)}
-            if groups and groups[-1]["kind"] == "charts":
+            if groups and groups[-1]["kind"] == "Charts":
                 groups[-1]["charts"].append(entry)
                 continue
-            entry = {"kind": "charts", "charts": [entry]}
+            entry = {"kind": "Charts", "charts": [entry]}
         elif isinstance(block, Details):
             entry |= {"groups": _grouped(block.blocks, within=block.title)}
         elif isinstance(block, Table):
@@ -156,23 +131,14 @@ def _chart_table(chart: Chart) -> Table:
 def _place(place: float | Estimate | None, axis: Axis) -> Cell:
     if isinstance(place, Estimate):
         return Value(place, "percent" if axis.percent else "number")
-    if place is None:
-        return None
-    if axis.categories:
-        return axis.categories[int(place)]
-    return f"{number(100 * place)} %" if axis.percent else number(place)
+    return None if place is None else axis.number(place)
 
 
 def _template(name: str) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    ).get_template(name)
+    options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    return Environment(loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, **options).get_template(name)
 
 
 def _policy(script: str) -> str:

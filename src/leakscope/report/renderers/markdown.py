@@ -101,7 +101,7 @@ def _content(block: Text | KeyFigures | Table | Items) -> list[str]:
         lines = [line for part in block.paragraphs for line in (escape(part), "")]
         return lines[:-1]
     if isinstance(block, KeyFigures):
-        rows = [(figure.name, cell_text(figure.value), figure.note) for figure in block.figures]
+        rows = [(name, cell_text(value), note) for name, value, note in block.figures]
         return lines_of_table(("figure", "value", "meaning"), rows)
     if isinstance(block, Table):
         return _table(block)

@@ -42,7 +42,7 @@ def render(result: Result, others: Sequence[Result] = ()) -> Group:
             parts.append(_table(block))
             parts += [Text(block.note, style="dim")] if block.note else []
         elif isinstance(block, KeyFigures):
-            parts += [Text(f"{figure.name}: {cell_text(figure.value)}") for figure in block.figures]
+            parts += [Text(f"{name}: {cell_text(value)}") for name, value, _ in block.figures]
         elif isinstance(block, Items):
             parts += _items(block)
         elif isinstance(block, Paragraphs):

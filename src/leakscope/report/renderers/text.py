@@ -34,7 +34,7 @@ def brief_blocks(blocks: Sequence[Block]) -> list[Block]:
     for block in blocks:
         if isinstance(block, Details):
             found += brief_blocks(block.blocks) if block.open else []
-        elif block.brief and not isinstance(block, Chart):
+        elif not isinstance(block, Chart) and block.brief:
             found.append(block)
     return found
 
@@ -45,7 +45,7 @@ def _block(block: Block, *, full: bool) -> list[str]:
         lines = block.paragraphs if block.code else [line for part in block.paragraphs for line in wrap(part)]
         return [*title, *lines]
     if isinstance(block, KeyFigures):
-        rows = [(figure.name, cell_text(figure.value), figure.note if full else "") for figure in block.figures]
+        rows = [(name, cell_text(value), note if full else "") for name, value, note in block.figures]
         return [*title, *align(rows, indent=INDENT)]
     if isinstance(block, Table):
         return [*title, *_table(block, len(block.rows) if full else block.most)]
