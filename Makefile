@@ -17,11 +17,11 @@ demo: $(VENV)/core      ## train a model, audit it, print the verdict, write dem
 	$(BIN)/leakscope demo --out demo
 
 test: $(VENV)/all check ## every check and every test that needs no data set
-	$(BIN)/pytest --numprocesses 2 --durations 30 -m "not slow and not data"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal --durations 30 -m "not slow and not data"
 
 test-data: $(VENV)/all  ## the tests on real data; LEAKSCOPE_DATA names the folder that holds them
 	@test -d "$(LEAKSCOPE_DATA)" || { echo "make test-data: set LEAKSCOPE_DATA to a folder that holds the data sets" >&2; exit 2; }
-	$(BIN)/pytest --numprocesses 2 -m "data and not slow"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "data and not slow"
 
 check: $(VENV)/all      ## style, layers and types
 	$(BIN)/ruff check

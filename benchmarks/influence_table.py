@@ -49,12 +49,12 @@ def pixels() -> tuple[Any, Any]:
     return images / 255.0, (kind[chosen] == "fish").astype(int)
 
 
-def refit(exact: LeaveOneOut, X: Any, y: Any, l2: float, removed: Any) -> LeaveOneOut:
+def refit(exact: LeaveOneOut, X: Any, y: Any, penalty: float, removed: Any) -> LeaveOneOut:
     """scikit-learn at its default settings, once with all records and once without each of those removed."""
     from sklearn.linear_model import LogisticRegression
 
     def fit(rows: Any) -> Any:
-        return LogisticRegression(C=1 / l2).fit(X[rows], y[rows])
+        return LogisticRegression(C=1 / penalty).fit(X[rows], y[rows])
 
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")  # that it stopped before it converged is what is measured
@@ -71,26 +71,28 @@ def refit(exact: LeaveOneOut, X: Any, y: Any, l2: float, removed: Any) -> LeaveO
     )
 
 
-def line(data: str, l2: float, method: str, found: Any, true: Any) -> str:
+def line(data: str, penalty: float, method: str, found: Any, true: Any) -> str:
     a = agreement(found, true)
-    return f"| {data} | {l2:g} | {method} | {a.top} | {a.first} | {a.rank_correlation} |"
+    return f"| {data} | {penalty:g} | {method} | {a.top} | {a.first} | {a.rank_correlation} |"
 
 
-def logistic(data: str, X: Any, y: Any, points: Any, l2: float, refits: bool) -> Iterator[str]:
-    exact = leave_one_out(X, y, l2)
+def logistic(data: str, X: Any, y: Any, points: Any, penalty: float, refits: bool) -> Iterator[str]:
+    exact = leave_one_out(X, y, penalty)
     # All methods judge a point by the class that the exact model predicts.
     labels = (exact.probabilities(points) >= 0.5).astype(int)
     true = influences(exact, points, labels)
     methods = [("first order (influence function)", first_order), ("one corrected step", one_step)]
     if refits:
-        methods.append(("scikit-learn refits, default tolerance", lambda *_: refit(exact, X, y, l2, np.arange(len(y)))))
+        methods.append(
+            ("scikit-learn refits, default tolerance", lambda *_: refit(exact, X, y, penalty, np.arange(len(y))))
+        )
     for name, method in methods:
-        yield line(data, l2, name, influences(method(X, y, l2), points, labels), true)
+        yield line(data, penalty, name, influences(method(X, y, penalty), points, labels), true)
     if not refits:
-        some = influences(refit(exact, X, y, l2, np.arange(PIXEL_REFITS)), points, labels)
+        some = influences(refit(exact, X, y, penalty, np.arange(PIXEL_REFITS)), points, labels)
         error = np.median(np.abs(some - true[:, :PIXEL_REFITS]) / np.abs(true[:, :PIXEL_REFITS]))
         yield (
-            f"| {data} | {l2:g} | scikit-learn refits, default tolerance | not run for all; the influence "
+            f"| {data} | {penalty:g} | scikit-learn refits, default tolerance | not run for all; the influence "
             f"of {PIXEL_REFITS} records is off by {100 * error:.0f} % in the median | | |"
         )
 
@@ -114,6 +116,7 @@ def as_module(models: Retrained, widths: list[int]) -> Any:
 def network(X: Any, y: Any, points: Any, l2: float, steps: int) -> Iterator[str]:
     import torch
 
+    penalty = 2 * len(y) * l2  # of the sum of the losses
     data = f"Adult, {len(y)} × {X.shape[1]}, network of 10 neurons"
     learner = MLP(widths=(10,), l2=l2, steps=steps, batch=len(y), rate=0.003, task="classification")
     models = retrain_without_each(learner, X, y)
@@ -129,25 +132,27 @@ def network(X: Any, y: Any, points: Any, l2: float, steps: int) -> Iterator[str]
                 y,
                 points,
                 labels,
-                penalty=2 * len(y) * l2,
+                penalty=penalty,
                 damping=damping,
                 curvature=curvature,  # type: ignore[arg-type]
                 point_loss=lambda out, label: torch.sigmoid(out[:, 0] * (1 - 2 * label)),
             )
         except ValueError as error:
-            yield f"| {data} | {l2:g} | {name} | {error} | | |"
+            yield f"| {data} | {penalty:g} | {name} | {error} | | |"
             continue
         found -= found.mean(axis=1, keepdims=True)  # the learner averages its loss
-        yield line(data, l2, name, found, true)
+        yield line(data, penalty, name, found, true)
 
 
 def table() -> Iterator[str]:
-    yield "| data | l2 | method | true top 5 found | first is right | rank correlation |"
+    yield "| data | penalty | method | true top 5 found | first is right | rank correlation |"
     yield "|---|---|---|---|---|---|"
     X, y = adult()
-    for l2 in (1.0, 0.01):
+    for penalty in (1.0, 0.01):
         points = X[RECORDS : RECORDS + POINTS]
-        yield from logistic(f"Adult, {RECORDS:,} × {X.shape[1]}", X[:RECORDS], y[:RECORDS], points, l2, refits=True)
+        yield from logistic(
+            f"Adult, {RECORDS:,} × {X.shape[1]}", X[:RECORDS], y[:RECORDS], points, penalty, refits=True
+        )
     numbers = [column for column in range(X.shape[1]) if len(np.unique(X[:RECORDS, column])) > 2][:NUMBERS]
     Z = (X[:, numbers] - X[:, numbers].mean(axis=0)) / X[:, numbers].std(axis=0)
     for l2, steps in NETWORKS:

@@ -36,30 +36,30 @@ def adult() -> tuple[np.ndarray, np.ndarray]:
     return data.X.to_numpy(np.float64)[drawn], data.y[drawn]
 
 
-def refit(X: np.ndarray, y: np.ndarray, l2: float, removed: int) -> float:
+def refit(X: np.ndarray, y: np.ndarray, penalty: float, removed: int) -> float:
     """The length of the gradient that a refit ends with, its solver's own tolerance set so that it is below 1e-8."""
     from sklearn.linear_model import LogisticRegression
 
     rest = np.arange(len(y)) != removed
-    found = LogisticRegression(C=1 / l2, tol=1e-8 / len(rest), solver="newton-cholesky", max_iter=1000)
+    found = LogisticRegression(C=1 / penalty, tol=1e-8 / len(rest), solver="newton-cholesky", max_iter=1000)
     found.fit(X[rest], y[rest])
     residual = expit(found.decision_function(X[rest])) - y[rest]
-    return float(np.hypot(np.linalg.norm(X[rest].T @ residual + l2 * found.coef_[0]), residual.sum()))
+    return float(np.hypot(np.linalg.norm(X[rest].T @ residual + penalty * found.coef_[0]), residual.sum()))
 
 
 def run() -> Iterator[Line]:
     X, y = adult()
-    for l2 in (1.0, 0.01):
-        largest = max(refit(X, y, l2, removed) for removed in range(REFITS))
-        ours = [seconds(lambda l2=l2: leave_one_out(X, y, l2)) for _ in range(5)]
-        theirs = [seconds(lambda l2=l2, r=r: refit(X, y, l2, r)) for r in range(REFITS)]
+    for penalty in (1.0, 0.01):
+        largest = max(refit(X, y, penalty, removed) for removed in range(REFITS))
+        ours = [seconds(lambda penalty=penalty: leave_one_out(X, y, penalty)) for _ in range(5)]
+        theirs = [seconds(lambda penalty=penalty, r=r: refit(X, y, penalty, r)) for r in range(REFITS)]
         yield Line(
-            f"leaving each of 2,000 records of Adult (104 columns) out of a logistic regression, l2 = {l2:g}, against a "
+            f"leaving each of 2,000 records of Adult (104 columns) out of a logistic regression, penalty = {penalty:g}, against a "
             "loop of scikit-learn's newton-cholesky",
             len(y) * median(theirs) / median(ours),
             60.0,
             detail=f"[{median(ours):.2f} s against {len(y) * median(theirs):.0f} s; gradients below "
-            f"{leave_one_out(X, y, l2).gradient_norm:.0e} and {largest:.0e}]",
+            f"{leave_one_out(X, y, penalty).gradient_norm:.0e} and {largest:.0e}]",
             at_least=True,
         )
     for n, d in WIDE:

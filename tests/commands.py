@@ -1,8 +1,12 @@
 """The command line, run as a user runs it."""
 
+import re
+
 import pytest
 
 from leakscope.cli.main import main
+
+NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+\.\d+")
 
 
 def run(*arguments):
@@ -30,3 +34,10 @@ def check_refused(capsys, words, *arguments):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("leakscope: ")
     assert words in err
+
+
+def assert_same_output(printed, shown, tolerance):
+    """The same words, and the same numbers up to the tolerance."""
+    assert " ".join(NUMBER.sub("#", printed).split()) == " ".join(NUMBER.sub("#", shown).split()), printed
+    numbers = [[float(number.replace("−", "-")) for number in NUMBER.findall(text)] for text in (printed, shown)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=0, abs=tolerance + 1e-12), printed

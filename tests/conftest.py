@@ -10,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
+# Threads of OpenMP that wait for work sleep: with two worker processes they would take the cores from each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 #: The mirror folder of the developer. Worker processes of pytest-xdist get it under this name: the other one is removed.
 MIRROR = "LEAKSCOPE_TEST_MIRROR"
 if "LEAKSCOPE_DATA" in os.environ:

@@ -86,7 +86,7 @@ def _explanations() -> list[Check]:
     """Check leave-one-out models with a known solution, and data all of whose records explanations reveal."""
     # Four records at each of two points: without one, two of the other three at its point are 0 and one is 1.
     X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 0, 1, 1, 1])
-    loo = leave_one_out(X, y, l2=1e-9)  # nearly unpenalised: each model predicts the share of 1 at each point
+    loo = leave_one_out(X, y, penalty=1e-9)  # nearly unpenalised: each model predicts the share of 1 at each point
     odds = float(loo.intercept[0])
     found = tangents(RECORDS)
     oracle = Oracle.of(found.models, found.points[:, None], np.zeros(RECORDS, int), RecordExplanation(k=1))

@@ -51,9 +51,11 @@ def test_it_is_printed_and_written(folder, tmp_path, capsys):
     assert found.command.startswith("leakscope causal")
 
 
-def test_json_and_nothing_else(folder, capsys):
-    assert run(*quick(folder / "people.csv"), "--causes", "rain", "--json") == 0
+def test_json_and_nothing_else(folder, tmp_path, capsys):
+    where = ("--workers", 2, "--cache", tmp_path / "cache")
+    assert run(*quick(folder / "people.csv"), "--causes", "rain", "--json", *where) == 0
     found = json.loads(capsys.readouterr().out)
+    assert len(list((tmp_path / "cache").glob("*.npz"))) == 3
     assert found["causes"] == ["rain"]
     assert found["settings"]["trained_on"] == 150
 
@@ -118,10 +120,9 @@ def test_a_variable_is_dropped_from_a_file_as_from_samples(folder, capsys):
 
 def test_dropping_changes_no_record_that_is_left():
     seeds = [np.random.SeedSequence(0) for _ in range(2)]
-    settings = {"rows": 150, "shift": "random", "draws": 1}
     sachs = causal.load_network("sachs")
     whole, part = (
-        from_graph(sachs, "Akt", None, seeds=seed, drop=drop, **settings)
+        from_graph(sachs, "Akt", 150, shift=("random", 1), seeds=seed, drop=drop)
         for seed, drop in zip(seeds, ((), ("Raf",)), strict=True)
     )
     kept = [column for column, name in enumerate(whole.names) if name != "Raf"]

@@ -76,18 +76,18 @@ def suited(defense: Defense, targets: list[Target]) -> Target:
     return next(target for target in targets if defense.refuse(target) is None)
 
 
-@pytest.mark.parametrize("name", DEFENSES)
-def test_says_what_it_is(name: str) -> None:
-    defense = make(name)
-    assert isinstance(defense, Defense)
-    assert defense.name == name
-    assert defense.setting_name
-    assert defense.source
-    assert defense.what[0].islower()
-    assert not defense.what.endswith(".")
-    assert len(defense.settings) == len(set(defense.settings)) > 0
-    assert type(defense).__doc__
-    assert getattr(ls.defenses, type(defense).__name__) is type(defense)
+def test_each_says_what_it_is() -> None:
+    for name in DEFENSES:
+        defense = make(name)
+        assert isinstance(defense, Defense)
+        assert defense.name == name
+        assert defense.setting_name, name
+        assert defense.source, name
+        assert defense.what[0].islower()
+        assert not defense.what.endswith(".")
+        assert len(defense.settings) == len(set(defense.settings)) > 0
+        assert type(defense).__doc__
+        assert getattr(ls.defenses, type(defense).__name__) is type(defense)
 
 
 @pytest.mark.parametrize("name", DEFENSES)

@@ -9,6 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from commands import assert_same_output
 
 from leakscope.cli.main import main
 
@@ -16,7 +17,6 @@ FOLDER = Path(__file__).parents[2] / "docs" / "examples"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
 MOST_LINES = 30
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+\.\d+")
 #: Pages whose libraries don't give the same bits on every processor (matrix products, torch): printed decimal numbers may
 #: differ by this much. Everything else, and every word and whole number everywhere, is compared exactly.
 TOLERANCE = {"text-pipeline": 0.03, "torch-image": 0.05, "torch-tabular": 0.05, "onnx-file": 0.03}
@@ -53,13 +53,6 @@ def run_page(page, tolerance=0.0):
             for command, code in commands(block):
                 assert exit_code(command) == code, f"{command} does not end with exit code {code}"
     assert not printed, f"the page doesn't show in a text block what its code prints: {printed}"
-
-
-def assert_same_output(printed, shown, tolerance):
-    """The same words, and the same numbers up to the tolerance."""
-    assert " ".join(NUMBER.sub("#", printed).split()) == " ".join(NUMBER.sub("#", shown).split()), printed
-    numbers = [[float(number.replace("−", "-")) for number in NUMBER.findall(text)] for text in (printed, shown)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=0, abs=tolerance + 1e-12), printed
 
 
 def commands(block):

@@ -74,7 +74,8 @@ def test_a_study_trains_on_its_records_and_keeps_others_apart():
 def test_two_weights_share_their_draws_and_two_draws_do_not():
     source = made_up("hospital")
     one, weaker, other = (
-        shokri.study(InfluenceCase(source, l2, 2, 40), draw, 0).rows for l2, draw in ((1, 0), (0.1, 0), (1, 1))
+        shokri.study(InfluenceCase(source, penalty, 2, 40), draw, 0).rows
+        for penalty, draw in ((1, 0), (0.1, 0), (1, 1))
     )
     assert (one == weaker).all()
     assert (one != other).any()
@@ -150,7 +151,7 @@ def test_the_nearest_weight_is_said():
     cases = [InfluenceCase(made_up("hospital"), weight, 2, 40) for weight in (1.0, 0.1)]
     values = [[Estimate(37, 36, 38), Estimate(68, 67, 69)], [Estimate(33.2, 32, 34), Estimate(62, 61, 63)]]
     [words] = shokri.nearest_weight(cases, values, [[33, 63]] * 2)
-    assert re.findall(r"l2 = ([\d.]+)", words) == ["1", "0.1", "0.1"]  # both, and the nearest
+    assert re.findall(r"penalty = ([\d.]+)", words) == ["1", "0.1", "0.1"]  # both, and the nearest
     assert shokri.nearest_weight(cases[:1], values[:1], [[33, 63]]) == []
     assert shokri.nearest_weight(cases, values, [[], []]) == []
 
@@ -186,7 +187,7 @@ def test_shares_are_those_of_a_literal_count():
                     sum((sizes[i] > sizes[i, i]) | ((sizes[i] == sizes[i, i]) & (np.arange(40) < i))) for i in range(40)
                 ]
                 shares.append(np.mean(np.array(above) < k))
-            [row] = [r for r in rows if (r["data"], r["l2"], r["k"]) == (case.source.name, case.l2, k)]
+            [row] = [r for r in rows if (r["data"], r["penalty"], r["k"]) == (case.source.name, case.penalty, k)]
             assert row["revealed"] == pytest.approx(100 * np.mean(shares), abs=1e-9)
             assert row["paper"] == case.stated(LEVELS.index(k))
 

@@ -1,6 +1,7 @@
 """The comparison of causal and associational models: known answers, bad input and determinism."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,16 @@ from scipy import special
 from sklearn.neighbors import KNeighborsClassifier
 
 from leakscope import causal
-from leakscope.attacks import loss_threshold
+from leakscope.attacks import label_only, loss_threshold
 from leakscope.causal.encoding import encode
+from leakscope.causal.kinds import NetworkKind
 from leakscope.core.estimate import Estimate
 from leakscope.data.records import Records
+from leakscope.studies.causal import models
 from leakscope.studies.causal.claims import decide
 from leakscope.studies.causal.measuring import pool
 from leakscope.studies.causal.scenarios import from_parents, tilt
+from leakscope.worlds import training
 
 LOSS = [loss_threshold("log_loss")]
 
@@ -201,6 +205,53 @@ def test_same_seed_same_numbers():
     rows = first.to_frame()
     assert len(rows) == 3 * 2 * len(LOSS)
     np.testing.assert_allclose(rows["accuracy"] - rows["control_accuracy"], rows["excess_accuracy"], atol=1e-12)
+
+
+def outcome(**options):
+    """All numbers of a study with sensitive columns and an attack that queries changed copies."""
+    usual = {"draws": 1, "attacks": [*LOSS, label_only()], "sensitive": ["season"], "rows": 150}
+    found = flood(**usual | options)
+    return found.models, found.attacks, found.blind, found.attributes, found.noise, found.claims
+
+
+def test_workers_and_a_cache_change_no_bit(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(models, "NetworkKind", partial(NetworkKind, widths=(4,), steps=20))
+    options = {"model": "network", "noise": True}
+    alone = outcome(workers=1, cache=tmp_path, **options)
+    assert outcome(workers=2, **options) == alone
+
+    def run(_, tasks, *__):
+        assert not tasks
+        return iter(())
+
+    monkeypatch.setattr(training, "run_tasks", run)  # the second run finds every model in the cache
+    assert outcome(workers=2, cache=tmp_path, **options) == alone
+
+
+def test_a_stopped_run_resumes_from_the_cache(tmp_path, monkeypatch):
+    """Training stops after four pairs of models; the next run trains the other two."""
+    sites = pd.concat([people(200, seed).assign(site=str(seed)) for seed in range(3)], ignore_index=True)
+    options = {
+        "data": sites, "graph": None, "environments": "site", "label": "boots", "draws": None, "rows": None, "noise": False,
+    }  # fmt: skip
+    ran = []
+
+    def run(task_of, tasks, *_):
+        for task in tasks:
+            if len(ran) == 4:
+                ran.append(None)
+                raise KeyboardInterrupt
+            ran.append(task)
+            yield task, task_of(task)
+
+    alone = outcome(workers=1, **options)
+    monkeypatch.setattr(training, "run_tasks", run)
+    with pytest.raises(KeyboardInterrupt):
+        outcome(cache=tmp_path, **options)
+    assert outcome(cache=tmp_path, **options) == alone
+    ran.remove(None)
+    assert sorted(task.start for task in ran) == list(range(0, 2 * len(ran), 2))
 
 
 def test_overall_claim_needs_one_significant_difference_and_none_the_other_way():

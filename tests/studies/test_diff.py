@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from commands import check_refused, shown
+from commands import assert_same_output, check_refused, shown
 from samples import around, sample_audit, with_claims
 from scipy import stats
-from test_examples import assert_same_output
 
 import leakscope as ls
 from leakscope.core.errors import InputError

@@ -19,17 +19,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.causal.generalisation import read_losses
+from leakscope.core.arrays import Indices
 from leakscope.core.checks import check_count, check_share
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import mean
-from leakscope.learners import as_learner
+from leakscope.data.records import take_rows
+from leakscope.learners import Learner, as_learner
+from leakscope.worlds.training import Progress, TrainingSets, retrain
 
 #: Number of records and a seed to records and labels.
 World = Callable[[int, int], tuple[Any, Any]]
@@ -136,6 +141,10 @@ def advantage_by_size(
     test: int = 5000,
     seed: int = 0,
     confidence: float = 0.95,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> list[SizeAdvantage]:
     r"""Measure how the advantage of the bounded-loss attack falls with the number of training records [tople2020, Cor. 2].
 
@@ -153,6 +162,8 @@ def advantage_by_size(
         Number of training sets of each size, each with new test records; intervals are over these.
     test
         Number of test records of each distribution for every training set.
+    seed, workers, cluster, cache, progress
+        See `leakscope.worlds.training.retrain`.
 
     Examples
     --------
@@ -174,23 +185,42 @@ def advantage_by_size(
     if not sizes or min(sizes) < 1:
         raise InputError(f"sizes must be 1 or more, not {', '.join(map(str, sizes)) or 'none'}")
     found = []
-    for size in sizes:
-        children = np.random.SeedSequence((seed, int(size))).spawn(repeats)
-        gains = np.array([_gains(made, world, shifted, int(size), test, child) for child in children])
-        p, pstar = gains.T
-        found.append(SizeAdvantage(int(size), *(mean(values, confidence) for values in (p, pstar, pstar - p))))
+    for size in map(int, sizes):
+        source = np.random.SeedSequence((seed, size))
+        drawn = [
+            part(count, int(number))
+            for child in source.spawn(repeats)
+            for part, count, number in zip(
+                (world, world, shifted), (size, test, test), child.generate_state(3), strict=True
+            )
+        ]
+        ready, X, y = made.prepare(*(np.concatenate([np.asarray(pair[side]) for pair in drawn]) for side in (0, 1)))
+        seen = retrain(
+            ready, X, y, TrainingSets(len(X), repeats, partial(_first, size, size + 2 * test)), partial(_gains, ready, (X, y), test),
+            seed=int(source.generate_state(1)[0]), workers=workers, cluster=cluster, cache=cache, progress=progress,
+        )  # fmt: skip
+        p, pstar = np.array([one["gains"] for one in seen]).T
+        found.append(SizeAdvantage(size, *(mean(values, confidence) for values in (p, pstar, pstar - p))))
     return found
 
 
+def _first(size: int, width: int, number: int) -> Indices:
+    """The training set, which is followed by its test records of P and of P*."""
+    return np.arange(number * width, number * width + size)
+
+
 def _gains(
-    learner: Any, world: World, shifted: World, size: int, test: int, child: np.random.SeedSequence
-) -> tuple[float, float]:
+    learner: Learner,
+    data: tuple[Any, NDArray[Any]],
+    test: int,
+    model: Any,
+    number: int,  # noqa: ARG001
+    indices: Indices,
+) -> dict[str, Any]:
     """Return L_P − L_S and L_P* − L_S of one model."""
-    seeds = [int(number) for number in child.generate_state(4)]
-    drawn = [world(size, seeds[0]), world(test, seeds[1]), shifted(test, seeds[2])]
-    stacked = (np.concatenate([np.asarray(pair[side]) for pair in drawn]) for side in (0, 1))
-    ready, X, y = learner.prepare(*stacked)
-    model = ready.fit(X[:size], y[:size], np.random.default_rng(seeds[3]))
-    losses = -np.expm1(-ready.losses(model, X, y))  # 1 − p(y | x) from the log-loss
-    own, p, pstar = np.split(losses, [size, size + test])
-    return float(p.mean() - own.mean()), float(pstar.mean() - own.mean())
+    rows = np.arange(indices[0], indices[-1] + 1 + 2 * test)
+    losses = -np.expm1(
+        -learner.losses(model, *(take_rows(values, rows) for values in data))
+    )  # 1 − p(y | x) from the log-loss
+    own, p, pstar = (part.mean() for part in np.split(losses, [len(indices), len(indices) + test]))
+    return {"gains": [p - own, pstar - own]}

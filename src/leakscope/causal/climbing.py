@@ -201,11 +201,10 @@ def parent_confidence(
     *,
     resamples: int = 20,
     seed: int | np.random.SeedSequence = 0,
-    score: str = "bic",
-    most_parents: int | None = None,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> dict[str, ParentShare]:
-    """Estimate how often each variable is learned as a parent of the label on bootstrap resamples.
+    """Estimate how often each variable is learned by ``climb`` with these settings as a parent of the label on resamples.
 
     [Friedman, Goldszmidt and Wyner 1999, section 3]. A share of ``neighbour`` near 1 with a share of ``parent`` near 0 or 1
     may still be an arc that data cannot orient: among equivalent graphs, the order of the columns decides in every
@@ -223,12 +222,12 @@ def parent_confidence(
     names = tuple(names)
     check_count("resamples", resamples)
     _check_label(label, names)
-    codes = _check(codes, names, levels, score)
+    codes = _check(codes, names, levels, settings.get("score", "bic"))
     as_parent, as_child = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     rng = np.random.default_rng(seed)
     for done in range(resamples):
         drawn = np.asfortranarray(codes[rng.integers(0, len(codes), len(codes))])
-        graph = climb(drawn, names, levels, score=score, most_parents=most_parents)
+        graph = climb(drawn, names, levels, **settings)
         for name in names:
             as_parent[name] += name in graph[label]
             as_child[name] += label in graph[name]

@@ -11,7 +11,7 @@ if ``classes`` is None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -27,39 +27,67 @@ from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread
 from leakscope.data.records import Records
-from leakscope.models.model import Model
+from leakscope.models.model import Model, Task
 
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 
 
 @dataclass(frozen=True)
-class TableKind:
-    """Maximum-likelihood table of the label given some columns of codes.
+class Kind:
+    """A kind of model.
 
     Parameters
     ----------
     columns, levels
-        Positions of the columns that the table uses, and number of levels of every column of the records.
+        Positions of the columns that the model uses, and number of levels of every column of the records.
     name
         Name of the model in results.
     """
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
-    name: str = "causal table"
+    name: str = "model"
 
     def train(
         self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    ) -> list[Model]:
+        """Train a model on each sample."""
+        return self.fit_each(samples, classes, [np.random.default_rng(child) for child in seed.spawn(len(samples))])
+
+    def fit_each(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, rngs: Sequence[np.random.Generator]
+    ) -> list[Model]:
+        """Train a model on each sample, with a generator for each."""
+        raise NotImplementedError
+
+    def model(self, classes: NDArray[Any] | None, predict: Callable[[Any], Floats]) -> Model:
+        """Return the model that answers by a function of records."""
+        task: Task = "regression" if classes is None else "classification"
+        return Model(self.name, task, classes, classes is not None, predict)
+
+    def encode(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the inputs of the model: one column of zeros and ones for each level, and numbers as they are."""
+        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
+
+
+@dataclass(frozen=True)
+class TableKind(Kind):
+    """Maximum-likelihood table of the label given some columns of codes; see `Kind`."""
+
+    name: str = "causal table"
+
+    def fit_each(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, rngs: Sequence[np.random.Generator]
     ) -> list[Model]:
         """Count each sample."""
         if classes is None:
             raise InputError("kind 'table' needs classes, and the label is a number: use another kind of model")
         used = tuple(self.levels[column] for column in self.columns)
         learner = CausalTable(tuple(range(len(used))), used, len(classes))
-        fitted = [learner.fit(self.codes(sample.X), sample.y, np.random.default_rng(seed)) for sample in samples]
-        return [Model(self.name, "classification", classes, True, _Lookup(self, learner, table)) for table in fitted]
+        tables = [learner.fit(self.encode(of.X), of.y, rng) for of, rng in zip(samples, rngs, strict=True)]
+        return [self.model(classes, _Lookup(self, learner, table)) for table in tables]
 
-    def codes(self, X: NDArray[Any]) -> NDArray[np.intp]:
+    def encode(self, X: NDArray[Any]) -> NDArray[np.intp]:
         """Return the columns that the table uses."""
         return X[:, list(self.columns)].astype(np.intp)
 
@@ -68,29 +96,17 @@ class TableKind:
         lookup = model.predict
         if not isinstance(lookup, _Lookup):
             raise InputError(f"{model.name} is not a table that this kind trained")
-        return lookup.learner.unseen(lookup.table, self.codes(X))
+        return lookup.learner.unseen(lookup.table, self.encode(X))
 
 
 @dataclass(frozen=True)
-class _OneHotKind:
-    """A kind of model on one-hot columns."""
-
-    columns: tuple[int, ...]
-    levels: tuple[int, ...]
-
-    def encode(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the input of the model for some records."""
-        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
-
-
-@dataclass(frozen=True)
-class NetworkKind(_OneHotKind):
+class NetworkKind(Kind):
     """Fully connected network on one column of zeros and ones for each level; needs torch.
 
     Parameters
     ----------
     columns, levels, name
-        As for `TableKind`.
+        As for `Kind`.
     widths
         Neurons of each hidden layer.
     steps, batch, rate
@@ -103,8 +119,8 @@ class NetworkKind(_OneHotKind):
     batch: int = BATCH
     rate: float = RATE
 
-    def train(
-        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    def fit_each(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, rngs: Sequence[np.random.Generator]
     ) -> list[Model]:
         """Train the networks as one stack."""
         from leakscope.learners import MLP
@@ -115,11 +131,9 @@ class NetworkKind(_OneHotKind):
             task="regression" if classes is None else "classification", classes=None if classes is None else len(classes),
         )  # fmt: skip
         indices = [np.arange(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]))]
-        generators = [np.random.default_rng(child) for child in seed.spawn(len(samples))]
         labels = np.concatenate([sample.y for sample in samples])
-        networks = learner.fit_many(np.concatenate(parts), labels, indices, generators)
-        answers = [partial(self._predict, learner, network) for network in networks]
-        return [Model(self.name, learner.task, classes, classes is not None, answer) for answer in answers]
+        networks = learner.fit_many(np.concatenate(parts), labels, indices, rngs)
+        return [self.model(classes, partial(self._predict, learner, network)) for network in networks]
 
     def _predict(self, learner: Any, network: Any, X: NDArray[Any]) -> Floats:
         """Return the probabilities, or values, of a network."""
@@ -131,30 +145,23 @@ class NetworkKind(_OneHotKind):
 
 
 @dataclass(frozen=True)
-class EstimatorKind(_OneHotKind):
+class EstimatorKind(Kind):
     """Any scikit-learn classifier or regressor."""
 
-    estimator: Any
-    name: str = "model"
+    estimator: Any = None
 
-    def train(
-        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    def fit_each(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, rngs: Sequence[np.random.Generator]
     ) -> list[Model]:
         """Train a clone on each sample; a class that is missing from a sample has probability 0."""
         from leakscope.models.adapters import Layout
         from leakscope.models.target import EstimatorFit
 
-        codes = None if classes is None else np.arange(len(classes))
-        fit = EstimatorFit(self.estimator, Layout(None, None), codes)
-        children = seed.spawn(len(samples))
-        models = []
-        for sample, child in zip(samples, children, strict=True):
-            if classes is not None and len(np.unique(sample.y)) < 2:
-                raise InputError("a training sample has one class only: pass more records")
-            fitted = fit(self.encode(sample.X), sample.y, np.random.default_rng(child))
-            answer = partial(self._predict, fitted)
-            models.append(Model(self.name, fitted.task, classes, classes is not None, answer))
-        return models
+        fit = EstimatorFit(self.estimator, Layout(None, None), None if classes is None else np.arange(len(classes)))
+        if classes is not None and any(len(np.unique(sample.y)) < 2 for sample in samples):
+            raise InputError("a training sample has one class only: pass more records")
+        fitted = [fit(self.encode(sample.X), sample.y, rng) for sample, rng in zip(samples, rngs, strict=True)]
+        return [self.model(classes, partial(self._predict, model)) for model in fitted]
 
     def _predict(self, fitted: Model, X: NDArray[Any]) -> Floats:
         return fitted.predict(self.encode(X))
@@ -169,7 +176,4 @@ class _Lookup:
     table: LabelTable
 
     def __call__(self, X: NDArray[Any]) -> Floats:
-        return self.learner.probabilities(self.table, self.kind.codes(X))
-
-
-Kind = TableKind | NetworkKind | EstimatorKind
+        return self.learner.probabilities(self.table, self.kind.encode(X))

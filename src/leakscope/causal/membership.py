@@ -17,13 +17,14 @@ The accuracy of an attack is its share of correct decisions among equally many m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from leakscope.attacks.protocol import Attack
 from leakscope.core import intervals
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
 from leakscope.core.threads import one_thread
@@ -31,13 +32,15 @@ from leakscope.data.records import Records, join_records
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.evaluate import Cohort, Evaluated, evaluate
 from leakscope.evaluation.explanation_gain import advantage_difference, auc_difference
-from leakscope.evaluation.paired import Paired
-from leakscope.models.model import Model
+from leakscope.evaluation.paired import MEMBERS, Paired
+from leakscope.models.model import Model, Task
 
 #: Members attacked in total, and as many non-members: enough for intervals of ± 0.01.
 MOST_JUDGED = 20_000
 #: Share of distinct predictions among the records below which a model has few of them.
 FEW_ANSWERS = 0.7
+#: The release that holds the outputs of a model, by task.
+OUTPUTS: dict[Task, str] = {"classification": "probabilities", "regression": "predictions"}
 
 
 @dataclass(frozen=True)
@@ -121,15 +124,53 @@ def try_membership(
         One for each attack.
     """
     check_share("confidence", confidence)
-    drawing, guessing = _seeds(seed)
-    rng = np.random.default_rng(drawing)
-    paired = Paired.draw(pair.samples, nonmembers, most, rng)
-    learned = None if known is None else paired.mix(known, rng)
-    releases = tuple(dict.fromkeys(name for attack in attacks for name in attack.releases))
-    observed = paired.observe(pair.models, releases, learned)
-    case = paired.case(int(guessing.generate_state(1, np.uint64)[0]))
-    few = any(_has_few_answers(*one) for one in zip(pair.models, paired.members, strict=True))
-    return tuple(_membership(evaluate(attack, case, observed, (confidence,)), case, few) for attack in attacks)
+    trial = MembershipTrial.draw(pair.samples, nonmembers, most, seed, known)
+    releases = releases_of(attacks, pair.models[0].task)
+    return trial.judge([trial.ask(model, releases) for model in pair.models], attacks, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipTrial:
+    """The records that attacks on a pair of models judge, and those that they learn from; drawn before any model is trained."""
+
+    paired: Paired
+    known: Records | None
+    seed: int
+
+    @classmethod
+    def draw(
+        cls,
+        samples: Sequence[Records],
+        nonmembers: Records,
+        most: int,
+        seed: int | np.random.SeedSequence,
+        known: Sequence[Records] | None = None,
+    ) -> MembershipTrial:
+        """Draw the records; see `try_membership`."""
+        drawing, guessing = _seeds(seed)
+        rng = np.random.default_rng(drawing)
+        paired = Paired.draw(samples, nonmembers, most, rng)
+        learned = None if known is None else paired.mix(known, rng)
+        return cls(paired, learned, int(guessing.generate_state(1, np.uint64)[0]))
+
+    def ask(self, model: Model, releases: Sequence[str]) -> dict[str, Floats]:
+        """Query one of the two models: what `judge` needs of it."""
+        return self.paired.ask(model, releases, self.known)
+
+    def judge(
+        self, answers: Sequence[Mapping[str, Floats]], attacks: Sequence[Attack], confidence: float
+    ) -> tuple[Membership, ...]:
+        """Run attacks on what `ask` returned for both models."""
+        case = self.paired.case(self.seed)
+        releases = {name: None for attack in attacks for name in attack.releases}
+        observed = self.paired.observed(answers, list(releases), self.known)
+        few = any(map(_has_few_answers, answers, MEMBERS))
+        return tuple(_membership(evaluate(attack, case, observed, (confidence,)), case, few) for attack in attacks)
+
+
+def releases_of(attacks: Sequence[Attack], task: Task) -> tuple[str, ...]:
+    """Return what is to be asked of a model for these attacks: its outputs, and all releases that they read."""
+    return tuple(dict.fromkeys((OUTPUTS[task], *(name for attack in attacks for name in attack.releases))))
 
 
 def try_blind(
@@ -188,9 +229,10 @@ def _membership(found: Evaluated, case: Cohort, few: bool) -> Membership:
     )
 
 
-def _has_few_answers(model: Model, records: Records) -> bool:
+def _has_few_answers(answers: Mapping[str, Floats], part: str) -> bool:
     """Whether many records share their prediction, so that a small change of a fit affects whole groups."""
-    return len(np.unique(model.predict(records.X), axis=0)) < FEW_ANSWERS * len(records)
+    outputs = next(answers[name] for name in (f"{part} {release}" for release in OUTPUTS.values()) if name in answers)
+    return len(np.unique(outputs, axis=0)) < FEW_ANSWERS * len(outputs)
 
 
 def _seeds(seed: int | np.random.SeedSequence) -> list[np.random.SeedSequence]:

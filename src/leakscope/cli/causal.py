@@ -54,6 +54,9 @@ def causal(
         bool, option(ATTACKS, "Also run the attack network of the paper (takes minutes).", "--paper-attack")
     ] = False,
     noise: Annotated[bool, option(ATTACKS, "Measure the noise that differential privacy needs.")] = True,
+    workers: shared.Workers = None,
+    cluster: shared.Cluster = None,
+    cache: shared.Cache = None,
     out: shared.Out = None,
     drop: Annotated[
         str | None, option(INPUT, "Columns or variables of the graph that the models do not see, separated by commas.")
@@ -81,7 +84,7 @@ def causal(
             data, label, graph=graph, causes=None if causes is None else split_names(causes, columns), environments=environments,
             drop=split_names(drop, columns), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
             paper_attack=paper_attack, sensitive=split_names(sensitive, columns), task=cast("Any", task), noise=noise, confidence=confidence,
-            seed=seed, progress=progress,
+            seed=seed, workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     shared.finish(found, out, as_json, context=context)
 

@@ -6,13 +6,13 @@ one model, or of one half of the non-members, are on both sides of the differenc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
-from leakscope.core.arrays import Indices
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.errors import InputError
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.crossfit import Sample
@@ -22,6 +22,8 @@ from leakscope.releases.release import observe
 
 #: Smallest number of members of each sample, and of its non-members.
 FEWEST_OF_PAIR = 20
+#: The judged records of each model: members of its sample, and the non-members that go with them.
+MEMBERS, NONMEMBERS = ("members 0", "members 1"), ("nonmembers 0", "nonmembers 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +72,40 @@ class Paired:
         return Cohort(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
 
     def observe(self, models: Sequence[Model], releases: Sequence[str], known: Records | None = None) -> Observed:
-        """Query each model about its own records and, as control, about those of the other.
+        """Query both models; see `ask` and `observed`."""
+        return self.observed([self.ask(model, releases, known) for model in models], releases, known)
+
+    def ask(self, model: Model, releases: Sequence[str], known: Records | None = None) -> dict[str, Floats]:
+        """Query one model about all judged records: the released values by ``"<part> <release>"``.
 
         ``known`` are equally many non-members as a sample has, for an attack that is fitted to them instead of the judged ones.
         """
-        swapped = models[::-1]
-        shown = _ask([*swapped, *swapped], [*self.members, *self.nonmembers], releases)
+        parts = dict(zip((*MEMBERS, *NONMEMBERS), (*self.members, *self.nonmembers), strict=True))
+        asked = parts if known is None else parts | {"known": known}
+        return {
+            f"{part} {name}": values
+            for part, records in asked.items()
+            for name, values in observe(model, records, releases).items()
+        }
+
+    def observed(
+        self, answers: Sequence[Mapping[str, Floats]], releases: Sequence[str], known: Records | None = None
+    ) -> Observed:
+        """Combine what `ask` returned: each model on its own records and, as control, on those of the other."""
+
+        def shown(parts: Sequence[str], models: Sequence[int]) -> Shown:
+            of_parts = list(zip(parts, models, strict=True))
+            return {
+                name: np.concatenate([answers[model][f"{part} {name}"] for part, model in of_parts])
+                for name in releases
+            }
+
+        control = ControlOutputs(shown((*MEMBERS, *NONMEMBERS), (1, 0, 1, 0)), self.model)
         learned = None
         if known is not None:
-            both = [_ask(asked, [known, known], releases) for asked in (models, swapped)]
-            learned = KnownNonmembers(np.tile(known.y, 2), both[0], both[1])
-        return Observed(
-            _ask(models, self.members, releases),
-            _ask(models, self.nonmembers, releases),
-            ControlOutputs(shown, self.model),
-            learned,
-        )
+            both = (shown(("known", "known"), models) for models in ((0, 1), (1, 0)))
+            learned = KnownNonmembers(np.tile(known.y, 2), *both)
+        return Observed(shown(MEMBERS, (0, 1)), shown(NONMEMBERS, (0, 1)), control, learned)
 
     def mix(self, sets: Sequence[Records], rng: np.random.Generator) -> Records:
         """Draw as many records as a sample has, in equal shares from each set; repeated if the sets are too small."""
@@ -93,9 +113,3 @@ class Paired:
         share = min(count // len(sets), *(len(records) for records in sets))
         mixed = reduce(join_records, [records.take(rng.permutation(len(records))[:share]) for records in sets])
         return mixed.take(np.resize(rng.permutation(len(mixed)), count))
-
-
-def _ask(models: Sequence[Model], parts: Sequence[Records], releases: Sequence[str]) -> Shown:
-    """Released values of some parts, each from its own model."""
-    shown = [observe(model, part, releases) for model, part in zip(models, parts, strict=True)]
-    return {name: np.concatenate([part[name] for part in shown]) for name in releases}

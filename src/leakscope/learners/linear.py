@@ -177,10 +177,10 @@ def check_size(size: int, records: int) -> None:
     check_count("the size of a training set", size, most=records)
 
 
-def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int) -> None:
-    """Refuse, for l2 = 0, sizes and columns for which no training set has a unique solution."""
+def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int, weight: str = "l2") -> None:
+    """Refuse, for a ``weight`` of 0, sizes and columns for which no training set has a unique solution."""
     count = X.shape[1]
-    remedy = "set l2 > 0, use fewer columns or components"
+    remedy = f"set {weight} > 0, use fewer columns or components"
     if size < count:
         raise InputError(f"{size} records do not determine {count} parameters: {remedy}, or use larger training sets")
     names = [*(columns or range(count - intercept)), *([INTERCEPT] if intercept else [])]

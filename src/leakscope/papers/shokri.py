@@ -3,7 +3,7 @@ how a number is compared with the paper's.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
 
-* The weight of the penalty is not stated. Ours is l2 = 1, scikit-learn's default; for the hospital data also less,
+* The weight of the penalty is not stated. Ours is penalty = 1, scikit-learn's default; for the hospital data also less,
   with which more of the paper's numbers come out.
 * Adult and the hospital data are one-hot, numbers scaled to [0, 1] by the whole set, hospital classes balanced; 2,000
   training records are drawn from all of it, and as many of the remaining records are the holdout.
@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 KEYS: tuple[Key, ...] = ("adult", "hospital", "pictures")
 READING = (
-    "logistic regression, sum of log-losses + l2/2·|w|², every model solved exactly; the paper does not state its "
+    "logistic regression, sum of log-losses + penalty/2·|w|², every model solved exactly; the paper does not state its "
     "regularisation; one-hot columns in [0, 1]; influence by the loss 1 − likelihood"
 )
 CLOSE = 3.0  # points of a hundred within which a share counts as the paper's, which is given in whole points
@@ -91,13 +91,13 @@ class InfluenceCase(NamedTuple):
     """A data set with a weight of the penalty, and how often how many training records are drawn."""
 
     source: InfluenceData
-    l2: float
+    penalty: float
     draws: int
     size: int
 
     @property
     def name(self) -> str:
-        return self.source.name + ("" if self.l2 == 1 else f", l2 = {self.l2:g}")
+        return self.source.name + ("" if self.penalty == 1 else f", penalty = {self.penalty:g}")
 
     @property
     def is_paper(self) -> bool:
@@ -106,7 +106,7 @@ class InfluenceCase(NamedTuple):
 
     def row(self, *cells: Cell, note: str | None = None) -> list[Cell]:
         """Give a row of `columns`."""
-        return [self.source.name, self.l2, *cells, self.size, self.draws, note or self.source.stands_in or None]
+        return [self.source.name, self.penalty, *cells, self.size, self.draws, note or self.source.stands_in or None]
 
     def stated(self, place: int, group: str = "whole set") -> float | None:
         """Give what Table 2 states for a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if nothing."""
@@ -186,7 +186,7 @@ def study(case: InfluenceCase, draw: int, seed: int) -> Study:
     order = rng.permutation(len(source.y))
     rows, others = order[: case.size], order[case.size : 2 * case.size]
     X, y = source.X[rows], source.y[rows]
-    return Study(case, rows, X, y, leave_one_out(X, y, case.l2), source.X[others], draw)
+    return Study(case, rows, X, y, leave_one_out(X, y, case.penalty), source.X[others], draw)
 
 
 def over_draws(work: Work, found: Sequence[InfluenceCase], measure: Callable[[Study], Answer]) -> list[list[Answer]]:
@@ -229,7 +229,7 @@ def shares(case: InfluenceCase, counts: Sequence[Sequence[int]]) -> list[Estimat
 
 def columns(*names: str) -> list[str]:
     """Give the columns of a table by case: `InfluenceCase.row`."""
-    return ["data", "l2", *names, "size", "draws", "note"]
+    return ["data", "penalty", *names, "size", "draws", "note"]
 
 
 def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
@@ -238,7 +238,10 @@ def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
     return {
         "reading": READING,
         "stands_in": stands_in[0] if stands_in else "none: all data sets are those of the paper",
-        "cases": [{"data": case.source.name, "l2": case.l2, "size": case.size, "draws": case.draws} for case in found],
+        "cases": [
+            {"data": case.source.name, "penalty": case.penalty, "size": case.size, "draws": case.draws}
+            for case in found
+        ],
         **more,
     }
 
@@ -294,12 +297,12 @@ def nearest_weight(
     for case, values, stated in zip(found, ours, paper, strict=True):
         if case.source.key == "hospital" and stated:
             miss = max(abs(value.value - number) for value, number in zip(values, stated, strict=True))
-            apart[case.l2] = (miss, "/".join(f"{value.value:.0f}" for value in values))
+            apart[case.penalty] = (miss, "/".join(f"{value.value:.0f}" for value in values))
     if len(apart) < 2:
         return []
     nearest = min(apart, key=apart.__getitem__)
-    given = ", ".join(f"l2 = {weight:g} gives {numbers}" for weight, (_, numbers) in apart.items())
+    given = ", ".join(f"penalty = {weight:g} gives {numbers}" for weight, (_, numbers) in apart.items())
     return [
-        f"The paper does not state its regularisation. For the hospital data, {given}; l2 = {nearest:g} comes nearest, "
+        f"The paper does not state its regularisation. For the hospital data, {given}; penalty = {nearest:g} comes nearest, "
         f"at most {apart[nearest][0]:.1f} from the paper."
     ]

@@ -39,7 +39,7 @@ def run(work: Work, **drawn: Any) -> Reproduction:
             compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
             for case, values in zip(found, measured, strict=True)
             for place, k in enumerate(LEVELS)
-            if case.l2 == 1 and (stated := case.stated(place)) is not None
+            if case.penalty == 1 and (stated := case.stated(place)) is not None
         ],
         notes=_findings(found, measured),
         panels=[panels.bars(

@@ -53,11 +53,13 @@ def run(work: Work, **drawn: Any) -> Reproduction:
         for case, groups in zip(found, tables, strict=True)
         for group in groups
         for place, k in enumerate(LEVELS)
-        if case.l2 == 1 and (value := group.revealed[place]) and (stated := case.stated(place, group.name)) is not None
+        if case.penalty == 1
+        and (value := group.revealed[place])
+        and (stated := case.stated(place, group.name)) is not None
     ]
     return work.result(
         settings=shokri.settings(found, k=LEVELS, interval=shokri.pooled_share.__name__),
-        columns=["data", "l2", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_paper")),
+        columns=["data", "penalty", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_paper")),
                  "note"],
         rows=[row for case, groups in zip(found, tables, strict=True) for row in _rows(case, groups)],
         compared=compared,
@@ -80,7 +82,7 @@ def _groups(case: InfluenceCase, drawn: Sequence[tuple[Indices, Indices]]) -> li
 def _rows(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for group in groups:
-        cells: list[Cell] = [case.source.name, case.l2, group.name, group.percent, group.records]
+        cells: list[Cell] = [case.source.name, case.penalty, group.name, group.percent, group.records]
         for place, value in enumerate(group.revealed):
             cells += [value, case.stated(place, group.name)]
         note = case.source.stands_in or ("" if group.records else "no record of this group was drawn")

@@ -68,7 +68,7 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
         compared=[
             compare(f"{case.name}, records made zero", row.zeroed, stated, CLOSE)
             for case, row in zip(found, rows, strict=True)
-            if (stated := _stated(case)) is not None and case.l2 == 1
+            if (stated := _stated(case)) is not None and case.penalty == 1
         ],
         notes=[_note(case, row) for case, row in zip(found, rows, strict=True)],
         panels=[panels.bars(

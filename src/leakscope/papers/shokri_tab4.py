@@ -68,7 +68,7 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
             compare(f"{case.name}, {name}", value, stated, CLOSE * case.size)
             for case, values, row in zip(found, tables, paper, strict=True)
             for name, value, stated in zip(MEASURES, values, row, strict=True)
-            if stated is not None and case.l2 == 1
+            if stated is not None and case.penalty == 1
         ],
         notes=[
             *shokri.nearest_weight(found, tables, [[number for number in row if number is not None] for row in paper]),

@@ -26,28 +26,28 @@ def records(n: int = 80, d: int = 4, seed: int = 0) -> tuple[Any, Any]:
     return X, (X[:, 0] + rng.logistic(size=n) > 0).astype(int)
 
 
-def literal_step(X: Any, y: Any, l2: float, record: int, corrected: bool) -> Any:
+def literal_step(X: Any, y: Any, penalty: float, record: int, corrected: bool) -> Any:
     """A Newton step from the model of all records, its Hessian and gradient written out."""
-    full = leave_one_out(X, y, l2)
+    full = leave_one_out(X, y, penalty)
     A = np.column_stack([X, np.ones(len(X))])
     theta = np.append(full.coef_full, full.intercept_full)
     p = expit(A @ theta)
     others = np.delete(np.arange(len(y)), record)
-    penalty = np.diag([*[l2] * X.shape[1], 0.0])
+    weights = np.diag([*[penalty] * X.shape[1], 0.0])
     curved = others if corrected else np.arange(len(y))
-    hessian = sum(p[j] * (1 - p[j]) * np.outer(A[j], A[j]) for j in curved) + penalty
-    gradient = sum((p[j] - y[j]) * A[j] for j in others) + penalty @ theta
+    hessian = sum(p[j] * (1 - p[j]) * np.outer(A[j], A[j]) for j in curved) + weights
+    gradient = sum((p[j] - y[j]) * A[j] for j in others) + weights @ theta
     return theta - np.linalg.lstsq(hessian, gradient)[0]
 
 
 @pytest.mark.parametrize("corrected", [False, True])
-@pytest.mark.parametrize(("n", "d", "l2"), [(80, 4, 1.0), (80, 4, 0.01), (15, 30, 0.5)])
-def test_each_model_is_one_newton_step_away(n: int, d: int, l2: float, corrected: bool) -> None:
+@pytest.mark.parametrize(("n", "d", "penalty"), [(80, 4, 1.0), (80, 4, 0.01), (15, 30, 0.5)])
+def test_each_model_is_one_newton_step_away(n: int, d: int, penalty: float, corrected: bool) -> None:
     X, y = records(n, d)
-    found = (one_step if corrected else first_order)(X, y, l2)
+    found = (one_step if corrected else first_order)(X, y, penalty)
     for record in (0, 7, n - 1):
-        expected = literal_step(X, y, l2, record, corrected)
-        # The model of all records is solved to a gradient of 1e-12, and the Hessian is at least l2 or 0.01.
+        expected = literal_step(X, y, penalty, record, corrected)
+        # The model of all records is solved to a gradient of 1e-12, and the Hessian is at least penalty or 0.01.
         np.testing.assert_allclose(np.append(found.coef[record], found.intercept[record]), expected, atol=1e-9)
 
 

@@ -16,6 +16,7 @@ from leakscope.releases.record_explanations import RecordExplanation, influences
 from leakscope.releases.record_explanations.functions import influence_functions
 from leakscope.releases.record_explanations.rank_agreement import agreement
 from leakscope.releases.record_explanations.retrained import retrain_without_each
+from leakscope.worlds import training
 
 torch = pytest.importorskip("torch")
 from leakscope.releases.feature_explanations.scikit_networks import module_of  # noqa: E402
@@ -39,7 +40,7 @@ def test_retrained_logistic_regression_is_the_exact_solution() -> None:
     X, y = records()
     points, _ = records(30, seed=1)
     learner = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-12, max_iter=1000)
-    found, exact = retrain_without_each(learner, X, y), leave_one_out(X, y, l2=1.0)
+    found, exact = retrain_without_each(learner, X, y), leave_one_out(X, y, penalty=1.0)
     np.testing.assert_allclose(found.probabilities(points), exact.probabilities(points), atol=1e-9)
     np.testing.assert_allclose(found.probabilities_without(points), exact.probabilities_without(points), atol=1e-9)
 
@@ -130,3 +131,18 @@ def test_points_of_another_width_are_refused() -> None:
     found = retrain_without_each(Logistic(l2=0.1), *records())
     with pytest.raises(InputError, match="points"):
         found.probabilities_without(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("learner", [Logistic(l2=0.1), small_network()])
+def test_workers_and_a_cache_do_not_change_a_model(learner: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    X, y = records()
+    points, _ = records(10, seed=1)
+    alone = retrain_without_each(learner, X, y, workers=1, cache=tmp_path).probabilities_without(points)
+    monkeypatch.setattr(training, "run_tasks", lambda _, tasks, *__: iter(tasks))
+    again = retrain_without_each(learner, X, y, workers=2, cache=tmp_path)  # a task that is left would fail to unpack
+    assert (again.probabilities_without(points) == alone).all()
+
+
+def test_a_cache_is_for_models_that_are_parameters(tmp_path: Any) -> None:
+    with pytest.raises(InputError, match="cache"):
+        retrain_without_each(DecisionTreeClassifier(), *records(), cache=tmp_path)

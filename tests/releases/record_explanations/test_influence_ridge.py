@@ -17,35 +17,35 @@ def records(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:
     return X, X[:, 0] * 2 + rng.normal(size=n)
 
 
-def refits(X: Any, y: Any, l2: float) -> tuple[Any, Any]:
+def refits(X: Any, y: Any, penalty: float) -> tuple[Any, Any]:
     """Weights and constants of n fits by scikit-learn, one after the other."""
     models = []
     for record in range(len(y)):
         others = np.delete(np.arange(len(y)), record)
-        peer = Ridge(alpha=l2, solver="svd") if l2 else LinearRegression()
+        peer = Ridge(alpha=penalty, solver="svd") if penalty else LinearRegression()
         models.append(peer.fit(X[others], y[others]))
     return np.array([model.coef_ for model in models]), np.array([model.intercept_ for model in models])
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "l2"),
+    ("n", "d", "penalty"),
     [(40, 5, 1.0), (40, 5, 0.0), (12, 30, 0.1), (12, 30, 1e-9), (12, 11, 1e-9), (12, 12, 2.0), (2, 3, 1.0)],
 )
-def test_every_model_is_the_refit(n: int, d: int, l2: float) -> None:
+def test_every_model_is_the_refit(n: int, d: int, penalty: float) -> None:
     # Singular values of these records lie in [0.1, 20]: a hundred times the rounding of a solve at such condition.
     X, y = records(n, d)
-    loo = leave_one_out_ridge(X, y, l2)
-    coef, intercept = refits(X, y, l2)
+    loo = leave_one_out_ridge(X, y, penalty)
+    coef, intercept = refits(X, y, penalty)
     np.testing.assert_allclose(loo.coef, coef, atol=1e-11)
     np.testing.assert_allclose(loo.intercept, intercept, atol=1e-10)
 
 
-@pytest.mark.parametrize("l2", [1e-9, 1e-13])
-def test_a_record_that_alone_fills_a_column(l2: float) -> None:
+@pytest.mark.parametrize("penalty", [1e-9, 1e-13])
+def test_a_record_that_alone_fills_a_column(penalty: float) -> None:
     X, y = records(30, 5)
     X[1:, 2] = 3.0
-    loo = leave_one_out_ridge(X, y, l2)
-    coef, intercept = refits(X, y, l2)
+    loo = leave_one_out_ridge(X, y, penalty)
+    coef, intercept = refits(X, y, penalty)
     assert loo.leverage[0] > 1 - 1e-7  # where dividing by 1 - h would lose nine digits
     assert abs(loo.coef[0, 2]) < 1e-14  # without the record the column is constant
     np.testing.assert_allclose(loo.coef, coef, atol=1e-11)
@@ -93,19 +93,24 @@ def test_the_callers_arrays_are_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "l2", "named"),
+    ("X", "y", "penalty", "named"),
     [
         ([[1.0]], [1.0], 1.0, r"\b2\b"),
         ([[1.0], [2.0]], ["a", "b"], 1.0, "labels"),
-        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "^l2"),
-        ([[1.0], [2.0]], [1.0, 2.0], 0.0, "l2"),
-        ([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]], [1.0, 2.0, 3.0, 5.0], 0.0, r"\b0,.*l2"),  # the first record
+        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "^penalty"),
+        ([[1.0], [2.0]], [1.0, 2.0], 0.0, "penalty"),
+        (
+            [[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]],
+            [1.0, 2.0, 3.0, 5.0],
+            0.0,
+            r"\b0,.*penalty",
+        ),  # the first record
         ([[np.nan], [2.0]], [1.0, 2.0], 1.0, r"\b0\b"),  # the column
     ],
 )
-def test_what_has_no_answer_is_refused(X: Any, y: Any, l2: float, named: str) -> None:
+def test_what_has_no_answer_is_refused(X: Any, y: Any, penalty: float, named: str) -> None:
     with pytest.raises(InputError, match=named):
-        leave_one_out_ridge(X, y, l2)
+        leave_one_out_ridge(X, y, penalty)
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:

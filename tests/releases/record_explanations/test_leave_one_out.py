@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from leakscope import InputError
-from leakscope.releases.record_explanations import leave_one_out
+from leakscope.releases.record_explanations import first_order, leave_one_out, leave_one_out_ridge, one_step
 
 
 def world(seed, n, d, *, rare=0, scale=1.0):
@@ -18,13 +18,13 @@ def world(seed, n, d, *, rare=0, scale=1.0):
     return X, y
 
 
-def gradients(loo, X, y, l2):
+def gradients(loo, X, y, penalty):
     """Length of the gradient of each model, by the definition, one by one."""
     norms = []
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
         residual = expit(X[rest] @ loo.coef[i] + loo.intercept[i]) - y[rest]
-        norms.append(np.hypot(np.linalg.norm(X[rest].T @ residual + l2 * loo.coef[i]), residual.sum()))
+        norms.append(np.hypot(np.linalg.norm(X[rest].T @ residual + penalty * loo.coef[i]), residual.sum()))
     return np.array(norms)
 
 
@@ -39,31 +39,33 @@ WORLDS = [
 ]
 
 
-@pytest.mark.parametrize("l2", [100.0, 1.0, 0.01, 1e-4])
+@pytest.mark.parametrize("penalty", [100.0, 1.0, 0.01, 1e-4])
 @pytest.mark.parametrize(("seed", "n", "d", "rare"), WORLDS)
-def test_every_gradient_is_below_the_tolerance(seed, n, d, rare, l2):
+def test_every_gradient_is_below_the_tolerance(seed, n, d, rare, penalty):
     X, y = world(seed, n, d, rare=rare)
-    loo = leave_one_out(X, y, l2)
-    norms = gradients(loo, X, y, l2)
+    loo = leave_one_out(X, y, penalty)
+    norms = gradients(loo, X, y, penalty)
     assert norms.max() <= 1e-8
     # What is reported is the largest of these and of the full model's, up to rounding of sums of n terms.
     assert loo.gradient_norm <= 1e-8
     assert norms.max() <= loo.gradient_norm + 1e-12 * n * np.abs(X).max()
 
 
-@pytest.mark.parametrize("l2", [1.0, 0.01])
+@pytest.mark.parametrize("penalty", [1.0, 0.01])
 @pytest.mark.parametrize(("seed", "n", "d", "rare"), [(0, 60, 5, 0), (1, 60, 5, 3), (2, 40, 100, 0)])
-def test_refits_give_the_same_models(seed, n, d, rare, l2):
+def test_refits_give_the_same_models(seed, n, d, rare, penalty):
     X, y = world(seed, n, d, rare=rare)
-    loo = leave_one_out(X, y, l2)
+    loo = leave_one_out(X, y, penalty)
     for i in range(n):
         rest = np.arange(n) != i
-        refit = LogisticRegression(C=1 / l2, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X[rest], y[rest])
+        refit = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(
+            X[rest], y[rest]
+        )
         # Two points with gradients below g are at most 2g / (smallest curvature) apart. The penalty gives the weights
-        # curvature l2; the constant has that of the records, above 0.01 in these worlds.
+        # curvature penalty; the constant has that of the records, above 0.01 in these worlds.
         assert np.abs(refit.coef_[0] - loo.coef[i]).max() <= 1e-6
         assert abs(refit.intercept_[0] - loo.intercept[i]) <= 1e-6
-    full = LogisticRegression(C=1 / l2, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X, y)
+    full = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X, y)
     np.testing.assert_allclose(loo.coef_full, full.coef_[0], atol=1e-6)
     np.testing.assert_allclose(loo.intercept_full, full.intercept_[0], atol=1e-6)
 
@@ -127,25 +129,36 @@ def test_progress_ends_with_all_records():
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "l2", "named"),
+    ("X", "y", "penalty", "named"),
     [
         ([[1.0], [2.0]], [0, 1], 1.0, r"\b0\b"),  # the only record of its class
         ([[1.0], [2.0], [3.0]], [0, 0, 0], 1.0, "labels"),
         ([[1.0], [2.0], [3.0]], [0, 1, 2], 1.0, "labels.*3"),
-        *(([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], l2, "l2") for l2 in (0.0, -1.0, float("nan"), "strong", True)),
+        *(
+            ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], penalty, "penalty")
+            for penalty in (0.0, -1.0, float("nan"), "strong", True)
+        ),
         ([[1.0], [np.nan], [3.0], [4.0]], [0, 1, 0, 1], 1.0, r"\b0\b"),  # the column
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], 1.0, r"\(4,\)"),
         ([["a"], ["b"], ["c"], ["d"]], [0, 1, 0, 1], 1.0, "<U1"),
         ([[1.0], [2.0], [3.0]], [0, 1], 1.0, r"\b3\b.*\b2\b"),
     ],
 )
-def test_wrong_input_is_told_in_one_sentence(X, y, l2, named):
+def test_wrong_input_is_told_in_one_sentence(X, y, penalty, named):
     with pytest.raises(InputError, match=named):
-        leave_one_out(X, y, l2)
+        leave_one_out(X, y, penalty)
 
 
 def test_columns_of_very_different_size_are_solved_or_refused_with_advice():
     X, y = world(15, 60, 3)
     X[:, 0] *= 1e9
-    with pytest.raises(InputError, match="l2"):
+    with pytest.raises(InputError, match="penalty"):
         leave_one_out(X, y)
+
+
+@pytest.mark.parametrize("train", [leave_one_out, leave_one_out_ridge, first_order, one_step])
+def test_the_former_name_of_the_penalty_warns(train):
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    with pytest.warns(FutureWarning, match="penalty"):
+        former = train(X, y, l2=0.5)
+    assert np.array_equal(former.coef, train(X, y, penalty=0.5).coef)

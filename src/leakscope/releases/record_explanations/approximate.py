@@ -24,15 +24,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
+from leakscope.releases.record_explanations.linear_models import formerly_l2
 from leakscope.releases.record_explanations.logistic import BLOCK, LeaveOneOut, LogisticProblem
 
 
-def first_order(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
+@formerly_l2
+def first_order(X: Any, y: Any, penalty: float = 1.0) -> LeaveOneOut:
     """Approximate the models without each record by influence functions (Koh and Liang 2017).
 
     Parameters
     ----------
-    X, y, l2
+    X, y, penalty
         As for `leave_one_out`.
 
     Returns
@@ -47,10 +49,11 @@ def first_order(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
     >>> first_order(X, y).coef[1:3].ravel().round(3), leave_one_out(X, y).coef[1:3].ravel().round(3)
     (array([0.584, 0.584]), array([0.708, 0.708]))
     """
-    return _step(X, y, l2, corrected=False)
+    return _step(X, y, penalty, corrected=False)
 
 
-def one_step(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
+@formerly_l2
+def one_step(X: Any, y: Any, penalty: float = 1.0) -> LeaveOneOut:
     """Approximate the models without each record by one Newton step with the Hessian of the others (Pregibon 1981).
 
     Parameters and result are those of `first_order`.
@@ -60,11 +63,11 @@ def one_step(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
     >>> one_step([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]).coef[1:3].ravel().round(3)
     array([0.637, 0.637])
     """
-    return _step(X, y, l2, corrected=True)
+    return _step(X, y, penalty, corrected=True)
 
 
-def _step(X: Any, y: Any, l2: float, corrected: bool) -> LeaveOneOut:
-    problem = LogisticProblem(X, y, l2)
+def _step(X: Any, y: Any, penalty: float, corrected: bool) -> LeaveOneOut:
+    problem = LogisticProblem(X, y, penalty)
     lengths = problem.residual / (1 - problem.curvature * problem.leverage) if corrected else problem.residual
     thetas = np.empty_like(problem.A)
     worst = problem.full_norm

@@ -98,7 +98,7 @@ def influence_functions(
     with one_thread():
         records, targets = _tensors(X, y, "X and y")
         asked, wanted = _tensors(points, labels, "points and labels")
-        objective = _Objective(module, loss, penalty, records, targets, curvature == "gauss-newton", float(damping))
+        objective = _Objective(module, loss, penalty, (records, targets), curvature == "gauss-newton", float(damping))
         objective.check(records, targets, loss, "X and y")
         objective.check(asked, wanted, point_loss or loss, "points and labels")
         gradients = objective.gradients(asked, wanted, point_loss or loss)
@@ -114,7 +114,7 @@ class _Objective:
     """The training objective as a function of all trained parameters in one vector, and its derivatives."""
 
     def __init__(
-        self, module: Any, loss: Any, penalty: Any, records: Any, targets: Any, gauss_newton: bool, damping: float
+        self, module: Any, loss: Any, penalty: Any, data: tuple[Any, Any], gauss_newton: bool, damping: float
     ) -> None:
         torch = import_torch()
         if not isinstance(module, torch.nn.Module):
@@ -128,7 +128,7 @@ class _Objective:
         self.theta = torch.cat([value.reshape(-1) for value in trained.values()])
         self.size = len(self.theta)
         self.loss, self.penalty = loss, penalty
-        self.records, self.targets = records, targets
+        self.records, self.targets = data
         self.gauss_newton, self.damping = gauss_newton, damping
 
     def named(self, theta: Any) -> dict[str, Any]:

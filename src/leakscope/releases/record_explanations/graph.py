@@ -4,7 +4,7 @@ An attacker with a training record queries it, then the records that its explana
 record is recovered, in any order; the order determines the number of queries.
 
 A record that explains itself has an edge to itself, which counts in its in-degree. Table 4 of the paper doesn't state
-whether it does there: on Adult (2,000 records, k = 5, mean of 10 draws, l2 = 1) 1,538 records have in-degree zero, 1,596
+whether it does there: on Adult (2,000 records, k = 5, mean of 10 draws, penalty 1) 1,538 records have in-degree zero, 1,596
 without such edges, and the paper has 1,568.
 """
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.errors import InputError
+
+Train = TypeVar("Train", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +67,17 @@ def read_columns(points: Any, columns: int) -> Floats:
     if table.ndim != 2 or table.shape[1] != columns:
         raise InputError(f"points has the shape {table.shape}: pass a table of {columns} columns")
     return table
+
+
+def formerly_l2(train: Train) -> Train:
+    """Accept the former name of ``penalty``. The ``l2`` of learners is a weight in the mean loss, and this one in the sum."""
+
+    @wraps(train)
+    def call(*data: Any, **options: Any) -> Any:
+        if "l2" in options:
+            how = f"write {train.__name__}(…, penalty=…)"
+            warnings.warn(f"{how}: the next version takes no other form", FutureWarning, stacklevel=2)
+            options["penalty"] = options.pop("l2")
+        return train(*data, **options)
+
+    return cast("Train", call)

@@ -33,7 +33,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread
 from leakscope.data.records import row_name
 from leakscope.learners.linear import read_records
-from leakscope.releases.record_explanations.linear_models import LinearModels
+from leakscope.releases.record_explanations.linear_models import LinearModels, formerly_l2
 from leakscope.worlds.training import Progress
 
 TOLERANCE = 1e-8  # guaranteed bound on the gradient
@@ -72,16 +72,17 @@ class LeaveOneOut(LinearModels):
         return np.asarray(expit(found, out=found))
 
 
-def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None = None) -> LeaveOneOut:
+@formerly_l2
+def leave_one_out(X: Any, y: Any, penalty: float = 1.0, *, progress: Progress | None = None) -> LeaveOneOut:
     """Train a logistic regression without each record in turn, exactly.
 
     Parameters
     ----------
     X, y
         The training records and their labels, of two classes.
-    l2
-        The weight λ > 0 of the penalty λ/2·‖w‖², added to the *sum* of log-losses; the intercept is not penalised.
-        scikit-learn's C is 1/l2.
+    penalty
+        The weight λ > 0 of λ/2·‖w‖², which is added to the *sum* of log-losses; the intercept is not penalised.
+        scikit-learn's C is 1/penalty.
     progress
         Called with the stage, the number of solved models, and the number of models.
 
@@ -97,7 +98,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     from joblib import cpu_count
 
     with one_thread():
-        problem = LogisticProblem(X, y, l2)
+        problem = LogisticProblem(X, y, penalty)
         distinct, place = np.unique(problem.first, return_inverse=True)
         solutions = np.empty((len(distinct), problem.A.shape[1]))
         worst, done = problem.full_norm, 0
@@ -112,7 +113,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
         if not worst <= TOLERANCE:
             raise InputError(
                 f"the models can't be solved to a gradient below {TOLERANCE:g} (it stays at {worst:.1g}): "
-                "scale the columns to similar sizes, such as [0, 1], or raise l2"
+                "scale the columns to similar sizes, such as [0, 1], or raise penalty"
             )
         return problem.models(solutions[place], worst)
 
@@ -160,14 +161,14 @@ class LogisticProblem:
     ``curvature`` p(1 − p) and ``leverage`` aᵀH⁻¹a of each record, and ``first`` the first of the records that equal it.
     """
 
-    def __init__(self, X: Any, y: Any, l2: Any) -> None:
-        check_number("l2", l2, least=0, open_ends=True)  # without a penalty a model may not exist
+    def __init__(self, X: Any, y: Any, penalty: Any) -> None:
+        check_number("penalty", penalty, least=0, open_ends=True)  # without a penalty a model may not exist
         features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
         self.classes, codes = two_classes(labels)
         self.first = first_of_equals(features, codes)
         self.basis, coordinates = _coordinates(features)
         self.A, self.y = np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64)
-        self.penalty = np.full(self.A.shape[1], float(l2))
+        self.penalty = np.full(self.A.shape[1], float(penalty))
         self.penalty[-1] = 0.0
         self.theta, self.full_norm = self._newton(np.zeros(self.A.shape[1]), None)
         p = expit(self.A @ self.theta)

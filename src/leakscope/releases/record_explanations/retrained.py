@@ -24,7 +24,7 @@ from leakscope.learners import Learner, as_learner
 from leakscope.learners.linear import read_records
 from leakscope.releases.record_explanations.linear_models import read_columns
 from leakscope.releases.record_explanations.logistic import first_of_equals, two_classes
-from leakscope.worlds.training import Progress, TrainingSets, retrain
+from leakscope.worlds.training import TrainingSets, retrain
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +76,7 @@ class Retrained:
         return self.learner.prepare(np.concatenate([self._anchors, table]), labels)[1][2:]
 
 
-def retrain_without_each(
-    learner: Any, X: Any, y: Any, *, seed: int = 0, workers: int | None = None, progress: Progress | None = None
-) -> Retrained:
+def retrain_without_each(learner: Any, X: Any, y: Any, *, seed: int = 0, **how: Any) -> Retrained:
     """Train a classifier on all records, and again without each.
 
     Parameters
@@ -90,8 +88,9 @@ def retrain_without_each(
         The training records and their labels, of two classes.
     seed
         Seed of the training; the same for all models.
-    workers, progress
-        As for `leakscope.worlds.training.retrain`.
+    how
+        ``workers``, ``cluster``, ``cache`` and ``progress`` of `leakscope.worlds.training.retrain`. A cache is for learners
+        whose models are arrays of parameters.
 
     Examples
     --------
@@ -112,9 +111,16 @@ def retrain_without_each(
     distinct, place = np.unique(first, return_inverse=True)
     ready.check(table, targets, len(codes) - 1)
     sets = TrainingSets(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
-    seen = retrain(ready, table, targets, sets, _packed, seed=seed, workers=workers, progress=progress)
-    # Written by this call and stored nowhere, so that unpickling is safe.
-    models = [pickle.loads(observed["model"].tobytes()) for observed in seen]
+    from_parameters = getattr(ready, "from_parameters", None)
+    if from_parameters is None and how.get("cache") is not None:
+        raise InputError(
+            f"models of {ready.name} are no arrays of parameters, so that they can't be kept: leave cache out"
+        )
+    observe = _packed if from_parameters is None else partial(_parameters, ready)
+    seen = retrain(ready, table, targets, sets, observe, seed=seed, **how)
+    # Pickles are written by this call and stored nowhere, so that unpickling is safe.
+    read = from_parameters or (lambda packed: pickle.loads(packed.tobytes()))
+    models = [read(observed["model"]) for observed in seen]
     return Retrained(
         learner=ready,
         models=tuple(models[:-1]),
@@ -133,6 +139,10 @@ def _all_but(records: int, left_out: Indices, number: int) -> Indices:
 
 def _one_stream(number: int) -> int:  # noqa: ARG001
     return 0
+
+
+def _parameters(learner: Any, model: Any, number: int, indices: Indices) -> dict[str, Floats]:  # noqa: ARG001
+    return {"model": learner.parameters(model)}
 
 
 def _packed(model: Any, number: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001

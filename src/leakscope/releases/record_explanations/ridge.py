@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
 from leakscope.data.records import list_names
-from leakscope.learners.linear import check_settings, check_unique, read_records, read_values, with_ones
-from leakscope.releases.record_explanations.linear_models import LinearModels
+from leakscope.learners.linear import check_unique, read_records, read_values, with_ones
+from leakscope.releases.record_explanations.linear_models import LinearModels, formerly_l2
 from leakscope.releases.record_explanations.logistic import first_of_equals
 
 WHAT = "leave-one-out ridge regression"
@@ -82,43 +83,44 @@ class LeaveOneOutRidge(LinearModels):
         return (values[:, None] - without) ** 2 - ((values - full) ** 2)[:, None]
 
 
-def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
+@formerly_l2
+def leave_one_out_ridge(X: Any, y: Any, penalty: float = 1.0) -> LeaveOneOutRidge:
     """Train a ridge regression without each record in turn, exactly and in closed form.
 
     Parameters
     ----------
     X, y
         The training records, two or more, and their values.
-    l2
-        The weight λ of the penalty λ·‖w‖², added to the *sum* of squared errors; the intercept is not penalised. It is
+    penalty
+        The weight λ of λ·‖w‖², which is added to the *sum* of squared errors; the intercept is not penalised. It is
         the alpha of scikit-learn's ``Ridge``. 0 is least squares, which needs more records than parameters.
 
     Examples
     --------
-    >>> loo = leave_one_out_ridge([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0], l2=0.0)
+    >>> loo = leave_one_out_ridge([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0], penalty=0.0)
     >>> loo.coef_full.round(3), loo.coef.ravel().round(3)
     (array([2.8]), array([4.   , 2.714, 3.143, 1.   ]))
     """
-    check_settings(l2, True)
+    check_number("penalty", penalty, least=0)
     features, labels, columns = read_records(X, y, WHAT)
     values = read_values(labels, WHAT)
     if len(values) < 2:
         raise InputError(f"{WHAT} needs at least 2 records: add records")
-    if l2 == 0:
-        check_unique(with_ones(features, True), columns, True, len(values) - 1)
+    if penalty == 0:
+        check_unique(with_ones(features, True), columns, True, len(values) - 1, "penalty")
     first = first_of_equals(features, np.unique(values, return_inverse=True)[1].astype(np.intp))
-    solved = _solve(features, values, float(l2))
-    if l2 == 0 and (lone := np.flatnonzero(solved.slack < SINGULAR)).size:
+    solved = _solve(features, values, float(penalty))
+    if penalty == 0 and (lone := np.flatnonzero(solved.slack < SINGULAR)).size:
         raise InputError(
             f"without a penalty the solution is not unique without one of the records {list_names(lone)}, which determines a "
-            "parameter alone: set l2 > 0, or drop the column that only it fills"
+            "parameter alone: set penalty > 0, or drop the column that only it fills"
         )
     moved = solved.errors / np.where(solved.slack > 0, solved.slack, 1.0)
     coef = solved.coef - solved.directions * moved[:, None]
     intercept = solved.intercept - (1 / len(values) - solved.directions @ features.mean(axis=0)) * moved
     for record in np.flatnonzero((solved.slack < NEAR) & (not solved.reached)):
         others = np.arange(len(values)) != record
-        again = _solve(features[others], values[others], float(l2))
+        again = _solve(features[others], values[others], float(penalty))
         coef[record], intercept[record] = again.coef, again.intercept
     return LeaveOneOutRidge(
         coef=coef[first],
@@ -145,12 +147,12 @@ class _Solved:
     reached: bool
 
 
-def _solve(X: Floats, y: Floats, l2: float) -> _Solved:
+def _solve(X: Floats, y: Floats, penalty: float) -> _Solved:
     centre, level = X.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(X - centre, full_matrices=False)
     used = s > s.max(initial=0.0) * max(X.shape) * np.finfo(float).eps  # the others are rounding errors
     U, s, Vt = U[:, used], s[used], Vt[used]
-    shrunk, lost = s / (s**2 + l2), l2 / (s**2 + l2)
+    shrunk, lost = s / (s**2 + penalty), penalty / (s**2 + penalty)
     along = U.T @ (y - level)
     # The part outside the span of the columns and the part due to the penalty, separately, to avoid cancellation.
     # If the columns span all records, the first is zero up to rounding.

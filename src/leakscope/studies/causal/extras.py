@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.causal.encoding import one_hot
-from leakscope.causal.membership import ModelPair
 from leakscope.core import intervals
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.data.records import list_names
+from leakscope.models.model import Model
 from leakscope.studies.attributes.columns import FEWEST_OF_LEVEL, MOST_LEVELS
 from leakscope.studies.causal.result import Attribute, Noise
 from leakscope.studies.causal.scenarios import CausalProblem
@@ -22,7 +25,7 @@ ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1
 MOST_GUESSED = 10_000
 
 
-def measure_noise(problem: CausalProblem, seed: int, confidence: float) -> Noise:
+def measure_noise(problem: CausalProblem, seed: int, confidence: float, cache: str | Path | None) -> Noise:
     """L1 sensitivity [tople2020, Def. 5, Lemma 1] of least squares for the value, or for the most frequent class.
 
     The largest over random swaps of one record, on the causes and on all columns; both see the same swaps. The ratio is
@@ -43,7 +46,9 @@ def measure_noise(problem: CausalProblem, seed: int, confidence: float) -> Noise
         X = one_hot(sample.X[:, list(columns)], [problem.levels[column] for column in columns]).astype(np.float64)
         found.append(
             [
-                sensitivity(Ridge(l2=SWAP_L2), X, y, size, "sampled", norm=1, swaps=SWAPS, seed=one, workers=1)
+                sensitivity(
+                    Ridge(l2=SWAP_L2), X, y, size, "sampled", norm=1, swaps=SWAPS, seed=one, workers=1, cache=cache
+                )
                 for one in rounds
             ]
         )
@@ -55,7 +60,7 @@ def measure_noise(problem: CausalProblem, seed: int, confidence: float) -> Noise
 
 
 def measure_attributes(
-    problem: CausalProblem, trained: Mapping[str, ModelPair], sensitive: Sequence[str], seed: int, confidence: float
+    problem: CausalProblem, models: Mapping[str, Model], sensitive: Sequence[str], seed: int, confidence: float
 ) -> tuple[Attribute, ...]:
     """What the outputs of each kind of model add to inferring sensitive columns [tople2020, Def. 8], of records of P.
 
@@ -64,13 +69,13 @@ def measure_attributes(
     from leakscope.studies.attributes import attribute_inference
 
     found = []
-    for name in dict.fromkeys(sensitive):
+    for name in sensitive:
         column = problem.names.index(name)
         test = problem.scenarios[0].test
         labels = test.y if problem.classes is None else problem.classes[test.y]
-        for kind, pair in trained.items():
+        for kind, model in models.items():
             risk = attribute_inference(
-                pair.models[0], test.X, labels, column, most=MOST_GUESSED, confidence=confidence, seed=seed
+                model, test.X, labels, column, most=MOST_GUESSED, confidence=confidence, seed=seed
             )
             best = risk.records.strongest
             found.append(
@@ -80,6 +85,17 @@ def measure_attributes(
                 )
             )  # fmt: skip
     return tuple(found)
+
+
+def sensitive_variants(problem: CausalProblem, sensitive: Sequence[str]) -> NDArray[Any]:
+    """Return the held-out records with each level of each sensitive column: all that `measure_attributes` asks about."""
+    X = problem.scenarios[0].test.X
+    variants = [X[:0]]
+    for column in map(problem.names.index, sensitive):
+        for level in np.unique(X[:, column]):
+            variants.append(X.copy())
+            variants[-1][:, column] = level
+    return np.unique(np.concatenate(variants) + 0, axis=0)  # minus zero becomes zero
 
 
 def check_sensitive(names: Sequence[str], problem: CausalProblem) -> None:

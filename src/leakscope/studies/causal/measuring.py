@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.attacks.protocol import Attack
 from leakscope.causal.generalisation import generalisation_errors
-from leakscope.causal.kinds import Kind, TableKind
-from leakscope.causal.membership import Blind, Membership, ModelPair, try_blind, try_membership
+from leakscope.causal.kinds import Kind
+from leakscope.causal.membership import Blind, Membership, MembershipTrial, try_blind
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.data.records import Records
-from leakscope.models.model import Model
 from leakscope.studies.causal.result import SAME, SHIFTED, Compared, ModelAttack
 from leakscope.studies.causal.scenarios import CausalProblem, Scenario
-
-Found = TypeVar("Found")
+from leakscope.studies.causal.training import OWN, TEST
+from leakscope.worlds.cache import Observations
 
 FIGURES = ("accuracy", "auc", "control_accuracy", "control_auc", "excess_accuracy", "excess_auc")
+
+
+class Judging(NamedTuple):
+    """What attackers try, on how many members at most, and the confidence of figures; ``each`` is that of every attack."""
+
+    attacks: tuple[Attack, ...]
+    sensitive: Sequence[str]
+    most: int
+    confidence: float
+    each: float
 
 
 @dataclass(frozen=True)
@@ -39,83 +46,59 @@ class ScenarioPart:
     unseen: tuple[float, ...]
 
 
-def train_pair(kind: Kind, scenario: Scenario, classes: NDArray[Any] | None, seed: np.random.SeedSequence) -> ModelPair:
-    """A model on each of the two samples."""
-    first, second = kind.train(scenario.samples, classes, seed)
-    return ModelPair((first, second), scenario.samples)
-
-
 def measure(
-    kind: Kind,
-    pair: ModelPair,
-    scenario: Scenario,
-    attacks: Sequence[Attack],
-    *,
-    most: int,
-    seeds: np.random.SeedSequence,
-    each: float,
-    confidence: float,
+    scenario: Scenario, seen: Sequence[Observations], trials: Sequence[MembershipTrial], judging: Judging
 ) -> ScenarioPart:
-    """Query both models with all records, and attack them; ``each`` is the confidence of every attack."""
-    labels = np.concatenate([sample.y for sample in scenario.samples])
-    scale = float(np.var(labels))
-    own = [_utility(model, sample, scale) for model, sample in zip(pair.models, pair.samples, strict=True)]
-    worlds = list(scenario.shifted.values())
-    attack = partial(try_membership, pair, attacks=attacks, most=most, confidence=each)
-    classes = pair.models[0].classes is not None
-    table = kind if isinstance(kind, TableKind) else None
+    """Measure what both models of a pair were seen to do, and attack them."""
+    first, second = seen
+    found = []
+    for law, trial in enumerate(trials):
+        answers = [
+            {name.removeprefix(f"{law} "): model[name] for name in model if name.startswith(f"{law} ")}
+            for model in seen
+        ]
+        found.append(trial.judge(answers, judging.attacks, judging.each))
     return ScenarioPart(
-        training=np.concatenate(own),
-        test=_over_models(pair, scenario.test, scale),
-        shifted=tuple(_over_models(pair, records, scale) for records in worlds),
-        errors=tuple(_errors(pair, scenario.test, records, confidence) for records in worlds if classes),
-        membership=_by_law(scenario, seeds, attack),
-        unseen=tuple(_unseen(table, pair, records) for records in worlds if table is not None),
+        training=np.concatenate([model[f"utility {OWN}"] for model in seen]),
+        test=_over_models(seen, f"utility {TEST}"),
+        shifted=tuple(_over_models(seen, f"utility {name}") for name in scenario.shifted),
+        errors=tuple(_errors(first, name, judging.confidence) for name in scenario.shifted if f"loss {name}" in first),
+        membership={SAME: found[:1], SHIFTED: found[1:]},
+        unseen=tuple(
+            float(_over_models(seen, f"unseen {name}")) for name in scenario.shifted if f"unseen {name}" in second
+        ),
     )
 
 
-def measure_blind(
-    scenario: Scenario, *, most: int, seeds: np.random.SeedSequence, confidence: float
-) -> dict[str, list[Blind]]:
+def draw_trials(scenario: Scenario, most: int, seeds: np.random.SeedSequence) -> list[MembershipTrial]:
+    """Draw what is judged against non-members of P, and of each P*."""
+    return [MembershipTrial.draw(scenario.samples, others, most, seed) for others, seed in _laws(scenario, seeds)]
+
+
+def measure_blind(scenario: Scenario, judging: Judging, seeds: np.random.SeedSequence) -> dict[str, list[Blind]]:
     """Measure the blind baseline, by law."""
-    return _by_law(scenario, seeds, partial(try_blind, scenario.samples, most=most, confidence=confidence))
+    found = [
+        try_blind(scenario.samples, others, most=judging.most, seed=seed, confidence=judging.confidence)
+        for others, seed in _laws(scenario, seeds)
+    ]
+    return {SAME: found[:1], SHIFTED: found[1:]}
 
 
-def _by_law(scenario: Scenario, seeds: np.random.SeedSequence, attack: Callable[..., Found]) -> dict[str, list[Found]]:
-    """Attack with non-members of P, whose figures do not depend on the number of shifted distributions, and of each P*."""
-    first, *children = seeds.spawn(len(scenario.shifted) + 1)
-    worlds = zip(scenario.shifted.values(), children, strict=True)
-    return {
-        SAME: [attack(scenario.test, seed=first)],
-        SHIFTED: [attack(records, seed=child) for records, child in worlds],
-    }
+def _laws(scenario: Scenario, seeds: np.random.SeedSequence) -> Iterator[tuple[Records, np.random.SeedSequence]]:
+    """Non-members of P, whose seed does not depend on the number of shifted distributions, and of each P*."""
+    laws = (scenario.test, *scenario.shifted.values())
+    return zip(laws, seeds.spawn(len(laws)), strict=True)
 
 
-def _utility(model: Model, records: Records, scale: float) -> Floats:
-    """Whether each label is right, or 1 - squared error / variance of the label."""
-    answers = model.predict(records.X)
-    if model.classes is not None:
-        return np.asarray(answers.argmax(axis=1) == records.y, dtype=np.float64)
-    return np.asarray(1 - (answers - records.y) ** 2 / scale)
+def _over_models(seen: Sequence[Observations], name: str) -> Floats:
+    return np.asarray(np.mean([model[name] for model in seen], axis=0))
 
 
-def _over_models(pair: ModelPair, records: Records, scale: float) -> Floats:
-    return np.asarray(np.mean([_utility(model, records, scale) for model in pair.models], axis=0))
-
-
-def _errors(pair: ModelPair, test: Records, shifted: Records, confidence: float) -> tuple[Estimate, Estimate]:
-    """IDE and ODE of the first model for half the sum of squared errors of its probabilities, a loss in [0, 1]."""
-    losses = []
-    for records in (pair.samples[0], test, shifted):
-        answers = np.array(pair.models[0].predict(records.X))
-        answers[np.arange(len(answers)), records.y] -= 1
-        losses.append(np.square(answers).sum(axis=1) / 2)
+def _errors(model: Observations, law: str, confidence: float) -> tuple[Estimate, Estimate]:
+    """IDE and ODE of a model."""
+    losses = (model[f"loss {name}"] for name in (OWN, TEST, law))
     found = generalisation_errors(*losses, bound=1.0, confidence=confidence)
     return found.in_distribution, found.out_of_distribution
-
-
-def _unseen(kind: TableKind, pair: ModelPair, records: Records) -> float:
-    return float(np.mean([kind.unseen(model, records.X) for model in pair.models]))
 
 
 # --- all scenarios together -------------------------------------------------------------------------------------------

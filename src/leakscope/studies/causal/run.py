@@ -5,50 +5,43 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from leakscope.attacks import ATTACKS, confidence_network
 from leakscope.attacks.protocol import Attack
-from leakscope.causal.bif import read_bif
-from leakscope.causal.encoding import MISSING, encode
 from leakscope.causal.kinds import Kind
-from leakscope.causal.membership import MOST_JUDGED, Blind, ModelPair
-from leakscope.causal.named import NETWORKS, load_network
+from leakscope.causal.membership import MOST_JUDGED, Blind, releases_of
 from leakscope.causal.network import Network
 from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat, NotRun, plain_settings
 from leakscope.core.threads import one_thread
 from leakscope.core.versions import stamp
-from leakscope.data.records import list_names
 from leakscope.models.model import Model, Task
 from leakscope.releases.release import Progress
 from leakscope.studies.causal.claims import decide
-from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise
+from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise, sensitive_variants
 from leakscope.studies.causal.measuring import (
+    Judging,
     ScenarioPart,
     compare,
+    draw_trials,
     measure,
     measure_blind,
     pool_attacks,
     pool_blind,
-    train_pair,
 )
 from leakscope.studies.causal.models import choose_kinds
-from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy, Choice, Source
-from leakscope.studies.causal.scenarios import CausalProblem, from_environments, from_graph, from_parents, without
+from leakscope.studies.causal.reading import CausalQuestion, read_names, read_problem
+from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy
+from leakscope.studies.causal.scenarios import CausalProblem
+from leakscope.studies.causal.training import Questions, Retrain, recorded, train_all
 from leakscope.studies.inputs import Steps, formerly
-
-#: Shifts of a graph by name; a number is noise on all tables but the label's.
-SHIFTS = ("random", "parents", "children", "all")
-#: Shifted distributions.
-DRAWS = 5
-#: Records of each part that is sampled from a graph.
-ROWS = 30_000
+from leakscope.worlds.training import retrain
 
 
 @formerly(parents="causes")
@@ -73,6 +66,9 @@ def study(
     most: int = MOST_JUDGED,
     confidence: float = 0.95,
     seed: int = 0,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> CausalStudy:
     """Compare a model on the causes of a label with one on all columns: utility, membership, attributes, under shift too.
@@ -114,8 +110,8 @@ def study(
         Whether to measure the sensitivity of least squares on the causes and on all columns.
     most
         Members judged at most.
-    confidence, seed, progress
-        As in `leakscope.audit`.
+    confidence, seed, workers, cluster, cache, progress
+        As in `leakscope.audit`. A scenario trains every kind of model on two samples; these pairs are trained in parallel.
 
     Examples
     --------
@@ -126,40 +122,32 @@ def study(
     True
     """
     start = time.perf_counter()
-    for what, (value, least) in {
-        "draws": (DRAWS if draws is None else draws, 1),
-        "wrong": (wrong, 0),
-        "most": (most, 80),
-        "rows": (ROWS if rows is None else rows, 120),
-    }.items():
-        check_count(what, value, least)
-    _check(label, shift, task, {"graph": graph, "causes": causes, "environments": environments})
-    confidence = check_confidence(confidence)
-    seed = check_seed(seed)
-    data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
-    causes = None if causes is None else _names(causes, "causes")
-    drop = _names(drop, "drop")
+    check_count("wrong", wrong, 0)
+    check_count("most", most, 80)
+    confidence, seed = check_confidence(confidence), check_seed(seed)
+    sensitive = read_names(() if sensitive is None else sensitive, "sensitive")
+    question = CausalQuestion(label, graph, causes, environments, drop, shift, draws, rows, task)
     seeds = np.random.SeedSequence(seed)
-    problem, choice, others = _problem(
-        data, label, graph, causes, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
-        confidence=confidence, seeds=seeds.spawn(1)[0],
-    )  # fmt: skip
+    problem, choice, others = read_problem(data, question, confidence, seeds.spawn(1)[0])
     check_sensitive(sensitive, problem)
     tried = _chosen_attacks(attacks, paper_attack, "regression" if problem.classes is None else "classification")
     kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
+    able, not_run = _able(tried, kinds[0].model(problem.classes, _untrained))
     each = 1 - (1 - confidence) / max(1, len(tried))
+    judging = Judging(able, tuple(dict.fromkeys(sensitive)), most, confidence, each)
     steps = (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive)
     report = Steps("comparing models", steps, progress)
+    train = partial(retrain, workers=workers, cluster=cluster, cache=cache, progress=progress)
     # Threads of models this small wait for each other, for minutes where the machine is busy.
     with one_thread():
-        runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
-        attributes = measure_attributes(problem, runs.trained, sensitive, seed, confidence)
+        runs = _run(problem, kinds, judging, seeds, train, report)
+        attributes = measure_attributes(problem, runs.recorded, judging.sensitive, seed, confidence)
         report(bool(sensitive))
-        needed = measure_noise(problem, seed, confidence) if noise else None
+        needed = measure_noise(problem, seed, confidence, cache) if noise else None
         report(noise)
-    settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
-        "model": kinds[1].name, "graph": None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name, "wrong": wrong, "dropped": drop, "sensitive": sensitive,
-        "most_judged": most, "seed": seed,
+    settings = _settings(problem, question) | {
+        "confidence": confidence, "confidence_of_each_attack": each, "model": kinds[1].name, "graph": question.graph_name,
+        "wrong": wrong, "dropped": question.drop, "sensitive": sensitive, "most_judged": most, "seed": seed,
     }  # fmt: skip
     found = CausalStudy(
         label=label,
@@ -171,7 +159,7 @@ def study(
         noise=needed,
         attributes=attributes,
         choice=choice,
-        not_run=tuple(runs.not_run.values()),
+        not_run=not_run,
         settings=plain_settings(settings),
         seconds={"total": round(time.perf_counter() - start, 3)},
         **stamp(),
@@ -180,89 +168,52 @@ def study(
 
 
 class _Runs(NamedTuple):
-    """What each kind did in each scenario, the blind baselines, the pairs of the first scenario, and what could not run."""
+    """What each kind did in each scenario, the blind baselines, and the model of each kind as attribute inference queries it."""
 
     parts: list[list[ScenarioPart]]
     blinds: list[dict[str, list[Blind]]]
-    trained: dict[str, ModelPair]
-    not_run: dict[tuple[str, str], NotRun]
+    recorded: dict[str, Model]
 
 
 def _run(
     problem: CausalProblem,
     kinds: Sequence[Kind],
-    attacks: Sequence[Attack],
-    most: int,
-    each: float,
-    confidence: float,
+    judging: Judging,
     seeds: np.random.SeedSequence,
+    train: Retrain,
     report: Steps,
 ) -> _Runs:
     """Train and measure every kind in every scenario."""
-    runs = _Runs([[] for _ in kinds], [], {}, {})
-    for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
-        *drawn, last = child.spawn(len(kinds) + 1)
-        runs.blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
+    count = len(problem.scenarios)
+    drawn = [child.spawn(len(kinds) + 1) for child in seeds.spawn(count)]
+    trials = [
+        # the second child: results that earlier versions saved keep their numbers
+        draw_trials(scenario, judging.most, own[number].spawn(2)[1])
+        for number in range(len(kinds))
+        for scenario, own in zip(problem.scenarios, drawn, strict=True)
+    ]
+    variants = sensitive_variants(problem, judging.sensitive)
+    releases = releases_of(judging.attacks, "regression" if problem.classes is None else "classification")
+    seed = int(seeds.spawn(1)[0].generate_state(1)[0])
+    seen = train_all(partial(train, seed=seed), Questions(problem, kinds, trials, releases, variants))
+    pairs = [seen[start : start + 2] for start in range(0, len(seen), 2)]
+    runs = _Runs([[] for _ in kinds], [], {})
+    for place, (scenario, own) in enumerate(zip(problem.scenarios, drawn, strict=True)):
+        runs.blinds.append(measure_blind(scenario, judging, own[-1]))
         report()
-        for kind, own, kept in zip(kinds, drawn, runs.parts, strict=True):
-            training, attacking = own.spawn(2)
-            pair = train_pair(kind, scenario, problem.classes, training)
-            runs.trained.setdefault(kind.name, pair)
-            able = [attack for attack in attacks if not _refused(attack, pair.models[0], runs.not_run)]
-            kept.append(
-                measure(kind, pair, scenario, able, most=most, seeds=attacking, each=each, confidence=confidence)
-            )
+        for number, kept in enumerate(runs.parts):
+            pair = number * count + place
+            kept.append(measure(scenario, pairs[pair], trials[pair], judging))
             report()
+    for number, kind in enumerate(kinds if len(variants) else ()):
+        answers = pairs[number * count][0]["variants"]
+        runs.recorded[kind.name] = recorded(kind, problem.classes, variants, answers)
     return runs
 
 
-def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun]) -> bool:
-    """Whether a model can't give what an attack reads; the reason is kept."""
-    reason = attack.refuse(model)
-    if reason is not None:
-        not_run[attack.release, attack.name] = reason
-    return reason is not None
-
-
-# --- what is compared on what -----------------------------------------------------------------------------------------
-
-
-def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
-    """Refuse settings that do not exist, and causes from no source or several."""
-    if not isinstance(label, str) or not label:
-        raise InputError("label must name the column to predict")
-    if isinstance(shift, str) and shift not in SHIFTS:
-        raise InputError(f"shift must be {', '.join(SHIFTS)}, or a number for noise, not {shift!r}")
-    if task not in (None, "classification", "regression"):
-        raise InputError(f"task must be classification or regression, not {task!r}")
-    given = [name for name, value in sources.items() if value is not None]
-    if len(given) != 1:
-        what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"state the source of the causes by one of graph, causes and environments: {what}")
-    if not isinstance(sources["graph"], Network | str | Path | None):
-        raise InputError(f"graph must be a Network, its name or a BIF file, not a {type(sources['graph']).__name__}")
-    if not isinstance(sources["environments"], str | None):
-        raise InputError(f"environments must be the name of a column, not a {type(sources['environments']).__name__}")
-
-
-def _names(values: Any, what: str) -> list[str]:
-    """Names of columns as texts."""
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"{what} must be a list of names: pass [{values!r}]")
-    return [str(value) for value in values]
-
-
-def _table(data: Any) -> pd.DataFrame | None:
-    """The data with texts for names."""
-    if data is None:
-        return None
-    if not isinstance(data, pd.DataFrame):
-        raise InputError(f"data must be a DataFrame, not a {type(data).__name__}")
-    table = data.set_axis([str(name) for name in data.columns], axis=1)
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()].tolist()
-        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them")
-    return table
+def _untrained(X: Any) -> Any:
+    """Stand for the predictions of a model that attacks may refuse before it is trained."""
+    raise NotImplementedError
 
 
 def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
@@ -278,108 +229,25 @@ def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
     return (*ATTACKS[task], *((confidence_network(),) if paper else ()))
 
 
-def _problem(
-    data: Any,
-    label: str,
-    graph: Any,
-    causes: Sequence[str] | None,
-    environments: str | None,
-    *,
-    drop: Sequence[str],
-    shift: str | float,
-    draws: int | None,
-    rows: int | None,
-    task: Task | None,
-    confidence: float,
-    seeds: np.random.SeedSequence,
-) -> tuple[CausalProblem, Choice | None, dict[str, tuple[int, ...]]]:
-    """The problem, how the causes were chosen from environments, and other choices to try."""
-    if label in drop:
-        raise InputError(f"{label!r} is the label and can't be dropped")
-    worlds = DRAWS if draws is None else draws
-    if graph is not None:
-        if task == "regression":
-            raise InputError("task must be classification with a graph, whose variables are levels")
-        if data is not None and rows is not None:
-            raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
-        if isinstance(graph, Network):
-            network = graph
-        else:
-            network = load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
-        if data is not None:  # the graph needs its own variables, also those that no model sees
-            data = without(data, [name for name in drop if name not in network.levels])
-            drop = [name for name in drop if name in network.levels]
-        problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
-        return problem, None, {}
-    if data is None:
-        raise InputError("without a graph there must be data: pass a DataFrame of records")
-    if rows is not None:
-        raise InputError("rows is for samples of a graph: leave it out")
-    data = without(data, drop)
-    if causes is not None:
-        encoded = encode(data, label, task=task)
-        return from_parents(encoded, label, causes, shift=shift, draws=worlds, seeds=seeds), None, {}
-    if shift != "random" or draws is not None:
-        raise InputError("environments are the shifted distributions: leave shift and draws out")
-    return _from_environments(data, label, str(environments), task, confidence, seeds)
-
-
-def _from_environments(
-    data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
-) -> tuple[CausalProblem, Choice | None, dict[str, tuple[int, ...]]]:
-    from leakscope.causal.invariance import alternatives, invariant_features
-
-    if column not in data.columns or column == label:
-        raise InputError(
-            f"there is no column {list_names([column])} of environments besides the label: name one of the data"
-        )
-    if data[column].isna().any():
-        raise InputError(f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in")
-    table = data.drop(columns=[column])
-    encoded = encode(table, label, task=task)
-    texts = [name for name in table.columns if table[name].dtype.kind not in "biuf" and table[name].isna().any()]
-    table = table.assign(**{name: table[name].astype("object").where(table[name].notna(), MISSING) for name in texts})
-    found = invariant_features(
-        table.drop(columns=[label]), table[label], data[column].to_numpy(), confidence=confidence,
-        seed=int(seeds.generate_state(1)[0]),
-    )  # fmt: skip
-    others = {name: encoded.columns(list(map(str, of)), name) for name, of in alternatives(found).items()}
-    causes = others.pop("chosen")
-    if not causes:
-        raise InputError(
-            f"these environments identify no cause of {label}: {len(found.accepted)} of {found.tested} sets of columns are invariant; "
-            "name them with causes"
-        )
-    others.pop("all features", None)
-    choice = Choice(
-        significant=tuple(map(str, found.features)),
-        suggested=tuple(map(str, found.plausible or ())),
-        p_values={str(name): float(value) for name, value in found.p_values.items()},
-        accepted=len(found.accepted),
-        tested=found.tested,
-        environments=len(found.environments),
-        alike=found.alike,
-    )
-    environment = data[column].astype("str").to_numpy()
-    source: Source = "invariant" if found.features else "suggested"
-    return from_environments(encoded, label, causes, environment, source, seeds), choice, others
+def _able(attacks: Sequence[Attack], model: Model) -> tuple[tuple[Attack, ...], tuple[NotRun, ...]]:
+    """The attacks that can read such a model, and why the others can't."""
+    refused = {(attack.release, attack.name): reason for attack in attacks if (reason := attack.refuse(model))}
+    return tuple(one for one in attacks if (one.release, one.name) not in refused), tuple(refused.values())
 
 
 # --- what is stated ---------------------------------------------------------------------------------------------------
 
 
-def _settings(problem: CausalProblem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:
+def _settings(problem: CausalProblem, question: CausalQuestion) -> dict[str, Any]:
     by_environment = problem.causes_from in ("invariant", "suggested")
     return {
         "trained_on": min(len(scenario.samples[0]) for scenario in problem.scenarios),
         "others": min(len(scenario.test) for scenario in problem.scenarios),
         "shifted_worlds": sum(len(scenario.shifted) for scenario in problem.scenarios),
-        "shift": "environments" if by_environment else shift,
-        "draws": None if by_environment else draws,
+        "shift": "environments" if by_environment else question.shift,
+        "draws": None if by_environment else question.worlds,
         "task": "regression" if problem.classes is None else "classification",
         "columns": len(problem.names),
-        "confidence": confidence,
-        "confidence_of_each_attack": each,
     }
 
 

@@ -66,15 +66,13 @@ class CausalProblem:
 def from_graph(
     network: Network,
     label: str,
-    data: pd.DataFrame | None,
+    data: pd.DataFrame | int,
     *,
-    rows: int,
-    shift: str | float,
-    draws: int,
+    shift: tuple[str | float, int],
     seeds: np.random.SeedSequence,
     drop: Sequence[str] = (),
 ) -> CausalProblem:
-    """Scenario of a graph: data, or samples of the network, against ``draws`` shifted distributions.
+    """Scenario of a graph: data, or a number of samples of the network in each part, against a number of shifts of one kind.
 
     Records are drawn with the variables in ``drop``, and no model sees them.
     """
@@ -91,8 +89,8 @@ def from_graph(
     hidden = tuple(drop)
     sampling, dealing, shifting = seeds.spawn(3)
     world = network
-    if data is None:
-        parts = [_records(draw(network, rows, child), network, label, hidden) for child in sampling.spawn(3)]
+    if isinstance(data, int):
+        parts = [_records(draw(network, data, child), network, label, hidden) for child in sampling.spawn(3)]
     else:
         codes = to_codes(network, data)
         _refuse_impossible(network, codes)
@@ -101,7 +99,7 @@ def from_graph(
         parts = [everyone.take(part) for part in deal_three(len(codes), np.random.default_rng(dealing))]
     shifted = {
         name: _records(draw(other, len(parts[2]), child), network, label, hidden)
-        for name, other, child in _shifts(world, label, shift, draws, shifting)
+        for name, other, child in _shifts(world, label, *shift, shifting)
     }
     names = tuple(name for name in network.names if name not in (label, *hidden))
     return CausalProblem(

@@ -37,7 +37,7 @@ MOST = 1000
 #: Queries of one user where no defense allows fewer.
 BUDGET = 2000
 REPEATS = 5
-L2 = 1.0
+PENALTY = 1.0
 STREAM = 8_000_000  # of the drawing of records, apart from those of the attacks
 
 
@@ -120,7 +120,7 @@ def _make_case(
     check_releases(release, (), (), X)
     outside, equal = read_holdout(((encoding(others.X) - low) / scale, others.y), X, y)
     prior = prior_of(X, None if outside is None else outside[0])
-    case = ReconstructionCase(leave_one_out(X, y, L2), X, y, prior, BUDGET, REPEATS, seed, confidence)
+    case = ReconstructionCase(leave_one_out(X, y, PENALTY), X, y, prior, BUDGET, REPEATS, seed, confidence)
     warnings = [Caveat("record_explanations_of_another_model")]
     if len(members) < len(target.members):
         values = {"records": len(members), "training_records": len(target.members)}
@@ -131,7 +131,7 @@ def _make_case(
         "features": X.shape[1],
         "holdout": 0 if outside is None else len(outside[1]),
         "left out of holdout": equal,
-        "l2": L2,
+        "penalty": PENALTY,
         "budget": BUDGET,
         "repeats": REPEATS,
         "seed": seed,

@@ -183,7 +183,7 @@ def _settings(case: ReconstructionCase, release: RecordRelease, names: Sequence[
         "features": case.X.shape[1],
         "classes": [str(name) for name in case.models.classes],
         "holdout": 0 if case.prior.records is None else len(case.prior.records),
-        "l2": float(penalty),
+        "penalty": float(penalty),
         "release": asdict(release),
         "attacks": list(names),
         "budget": case.budget,
