@@ -18,10 +18,9 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
-from leakscope.papers.farokhi import SweepCase, SweepEffort
-from leakscope.papers.reproduction import Reproduction, overall, statement
+from leakscope.papers.farokhi import SweepAxis, SweepCase, SweepEffort
+from leakscope.papers.reproduction import Reproduction, Work, overall, statement
 from leakscope.papers.trends import follows, slope, trend
-from leakscope.papers.work import Work
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),
@@ -159,7 +158,8 @@ def small_world(monkeypatch):
 def swept(sizes, seed=0):
     module = SimpleNamespace(ID="test", TITLE="Test", PAPER={"statement": "s"})
     cases = [SweepCase(size, Ridge(l2=0.0, intercept=False), size) for size in sizes]
-    return farokhi.sweep(Work(module, {}, seed, workers=1), cases, SweepEffort(10, 200, 20), {}, axis="Records n")
+    axis, work = SweepAxis("Records n"), Work(module, {}, seed, workers=1)
+    return farokhi.sweep(work, axis, cases, SweepEffort(10, 200, 20), {})
 
 
 @pytest.mark.usefixtures("small_world")

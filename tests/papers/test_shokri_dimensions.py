@@ -11,9 +11,9 @@ from leakscope.core.ranking import Scale
 from leakscope.evaluation.risk import Judged
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
+from leakscope.papers.reproduction import Work
 from leakscope.papers.shokri_dimensions import COLUMNS, SizeEffort, SizeRow, correlation, draw_points, measure, study
 from leakscope.papers.shokri_fig4 import Norms, SmoothGradSetting
-from leakscope.papers.work import Work
 
 # --- the data -------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.data import datasets
 from leakscope.data.datasets.catalogue import DESCRIPTIONS
 from leakscope.papers import shokri
+from leakscope.papers.reproduction import Work
 from leakscope.papers.shokri import LEVELS, InfluenceCase, InfluenceData
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import influences, leave_one_out
 
 SIZES = {"size": 40, "draws": 2, "picture_draws": 2}

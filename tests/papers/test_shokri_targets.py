@@ -13,10 +13,10 @@ from leakscope.core.errors import InputError
 from leakscope.data import datasets
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
+from leakscope.papers.reproduction import Work
 from leakscope.papers.shokri_curves import GapGroup
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import OverfitData, Schedule
-from leakscope.papers.work import Work
 
 torch = pytest.importorskip("torch")
 
@@ -38,6 +38,12 @@ def made_up(key="purchase100", rows=400, columns=40):
     return OverfitData(key, "Made up", X, y, 4, rows // 2, Schedule((32,), epochs=16, looks=2, batch=16), "made up")
 
 
+def overfit(gaps, seed=0, number=0, **options):
+    source = made_up()
+    case = shokri_targets.OverfitCase(source, source.size, source.training, 1)
+    return shokri_targets.targets(case, gaps, seed, number, **options)
+
+
 def pictures():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
@@ -48,7 +54,7 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def overfitted():
-    return shokri_targets.targets(made_up(), (0.1, 0.3), seed=0, size=200)[-1]
+    return overfit((0.1, 0.3))[-1]
 
 
 def watched(stopped, most=None):
@@ -125,7 +131,7 @@ def literal_looks(source, size, seed, number):
 def test_a_network_is_stopped_at_the_first_look_that_reaches_the_gap():
     source, gaps = made_up(), (0.0, 0.1, 0.2, 0.3, 0.95)
     looks = literal_looks(source, 200, seed=5, number=1)
-    found = shokri_targets.targets(source, gaps, 5, number=1, size=200)
+    found = overfit(gaps, 5, number=1)
     over = [train - test for _, train, test, _ in looks]
     first = {gap: next((n for n, by in enumerate(over) if by >= gap), None) for gap in gaps[1:]}
     before = next(n for n, by in enumerate(over) if by >= shokri_targets.FIRST_GAP)
@@ -144,17 +150,17 @@ def test_a_network_is_stopped_at_the_first_look_that_reaches_the_gap():
 
 
 def test_the_end_is_after_all_epochs():
-    *_, last = shokri_targets.targets(made_up(), (), 0, to_end=True)
+    *_, last = overfit((), to_end=True)
     assert (last.wanted, last.epochs) == (None, 16)
 
 
 def test_the_seed_decides_and_torch_is_left_alone():
     torch.manual_seed(9)
-    one = shokri_targets.targets(made_up(), (0.1,), 0)[0]
+    one = overfit((0.1,))[0]
     after = torch.rand(1)
     torch.manual_seed(9)
     assert after == torch.rand(1)
-    same, other, draw = (shokri_targets.targets(made_up(), (0.1,), s, number=n)[0] for s, n in ((0, 0), (1, 0), (0, 1)))
+    same, other, draw = (overfit((0.1,), s, number=n)[0] for s, n in ((0, 0), (1, 0), (0, 1)))
     weights = [next(stopped.module.parameters()) for stopped in (one, same, other, draw)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
@@ -165,7 +171,7 @@ def test_the_seed_decides_and_torch_is_left_alone():
 @pytest.mark.parametrize("gaps", [(), (-0.1,), (0.1, 1.5), (float("nan"),)])
 def test_gaps_that_can_not_be_are_refused(gaps):
     with pytest.raises(InputError, match="gaps"):
-        shokri_targets.targets(made_up(), gaps, 0)
+        overfit(gaps)
 
 
 def test_an_unknown_set_is_refused():

@@ -15,9 +15,9 @@ from leakscope.causal.counting import count_table
 from leakscope.causal.membership import ModelPair, try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
+from leakscope.papers.reproduction import Work
 from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Attempt, Budget, Draws, P, draw_data
 from leakscope.papers.tople_findings import separation, within
-from leakscope.papers.work import Work
 
 around = partial(deciding.around, half=0.005)
 

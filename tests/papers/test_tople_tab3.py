@@ -14,7 +14,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.papers import tople_tab3
 from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Work
 
 FEW = {
     "size": 300, "nonmembers": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,

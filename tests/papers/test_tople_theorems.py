@@ -11,7 +11,7 @@ from leakscope.causal import load_network
 from leakscope.learners import Ridge
 from leakscope.papers import tople_thm3 as thm3
 from leakscope.papers import tople_thm4 as thm4
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Work
 
 TINY3 = thm3.QUICK | {"sizes": (30, 60), "swaps": 10, "rounds": 4, "few": 6}
 TINY4 = thm4.QUICK | {"networks": ("Sachs/Akt",), "records": 400, "teachers": (8,), "queries": 40, "steps": 20}

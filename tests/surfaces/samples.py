@@ -164,8 +164,8 @@ def reproduction(word: str = "") -> Result:
         settings={f"records{word}": 200}, statements=[statement(f"it rises{word}", True, {"second": shares[1]})],
         compared=[compare(place, share, stated, 0.01) for place, share, stated in zip(places, shares, (0.1, 0.35), strict=True)],
         panels=[
-            panels.bars(f"Shares{word}", places, {f"ours{word}": shares}, x_label="Set", y_label="Share", paper={f"ours{word}": (0.1, 0.35)}),
-            panels.lines(f"By size{word}", {f"ours{word}": [(10, shares[0]), (100, shares[1])]}, x_label="Records", y_label="Share"),
+            panels.bars(f"Shares{word}", ("Set", "Share"), places, {f"ours{word}": shares}, paper={f"ours{word}": (0.1, 0.35)}),
+            panels.lines(f"By size{word}", ("Records", "Share"), {f"ours{word}": [(10, shares[0]), (100, shares[1])]}, log="xy"),
         ],
         notes=[f"The data were generated{word}."],
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,9 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     codes, names = pd.factorize(levels, sort=True)
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
     small = np.minimum(inside, outside) < SMALLEST_GROUP
-    enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
     # A user level with the name of the pooled level must not be hidden.
     named = [NOT_SHOWN.replace("\0", "\N{REPLACEMENT CHARACTER}") if name == NOT_SHOWN else name for name in names]
-    new = np.array(
-        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, named, strict=True)],
-        object,
-    )
-    return new[codes], int(small.sum())
+    return _pooled(named, small, min(inside[small].sum(), outside[small].sum()))[codes], int(small.sum())
 
 
 def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
@@ -51,5 +47,9 @@ def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
     """
     names, codes, counts = np.unique(levels.astype(object), return_inverse=True, return_counts=True)
     small = counts < SMALLEST_GROUP
-    pooled = SMALL_GROUPS if counts[small].sum() >= SMALLEST_GROUP else NOT_SHOWN
-    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
+    return _pooled(names, small, counts[small].sum())[codes]
+
+
+def _pooled(names: Iterable[Any], small: Booleans, records: int) -> NDArray[Any]:
+    pooled = SMALL_GROUPS if records >= SMALLEST_GROUP else NOT_SHOWN
+    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)

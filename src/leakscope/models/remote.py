@@ -44,8 +44,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 _ADDRESS = re.compile(r"(https?):/+(.*)", re.IGNORECASE | re.DOTALL)
 _KEPT = "/%:@!$&'()*+,;=~?"  # characters of a URL that are not quoted
 _HINTS = {
-    401: f"check the token (headers= in Python, {TOKEN} on the command line)",
-    403: f"check the token (headers= in Python, {TOKEN} on the command line)",
+    **dict.fromkeys((401, 403), f"check the token (headers= in Python, {TOKEN} on the command line)"),
     404: "check the URL",
     405: "check the URL, which must accept POST",
     413: "send fewer records at once, from Python with remote_model(…, batch=…)",

@@ -2,7 +2,7 @@
 
 A module of this package that has an ``ID`` is a reproduction. It has a ``TITLE``, the ``PAPER`` with what it states, the
 settings ``FULL`` and ``QUICK``, and ``run(work, **settings)``, which gives a `Reproduction`; ``work`` is a
-`leakscope.papers.work.Work`. There is no other list: a new module is found by being there.
+`leakscope.papers.reproduction.Work`. There is no other list: a new module is found by being there.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from leakscope.core.result import Caveat
 from leakscope.core.versions import stamp
 from leakscope.data import datasets
 from leakscope.papers import finished
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.worlds import Progress
 
 __all__ = ["Reproduction", "reproduce", "reproductions"]

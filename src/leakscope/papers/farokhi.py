@@ -33,9 +33,8 @@ from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers.panels import Curve, Panel
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, Work
 from leakscope.papers.trends import Series, follows, slope, trend
-from leakscope.papers.work import Work
 from leakscope.report.documents.caveats import describe
 
 READING = (

@@ -22,9 +22,8 @@ from leakscope.core.intervals import mean
 from leakscope.core.result import Claim
 from leakscope.papers import farokhi, panels
 from leakscope.papers.farokhi import COLUMNS, READING, SweepCase, SweepEffort, SweepPoint, adult, measure
-from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, exact, statement
 from leakscope.papers.trends import follows, slope
-from leakscope.papers.work import Work
 
 ID = "farokhi-cor2"
 TITLE = "Noise and privacy: how fast the leakage of ridge regression falls"
@@ -139,7 +138,7 @@ def _figure(deviations: Sequence[float], falls: Sequence[Estimate]) -> panels.Pa
     }
     return panels.lines(
         TITLE,
+        ("Standard deviation of the noise t", "ρ(0) − ρ(t), nats"),
         {"fall of the leakage": list(zip(deviations, falls, strict=True)), **guides},
-        x_label="Standard deviation of the noise t",
-        y_label="ρ(0) − ρ(t), nats",
+        log="xy",
     )

@@ -11,8 +11,7 @@ from typing import Any
 
 from leakscope.learners import MLP
 from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work
 
 ID = "farokhi-fig2"
 TITLE = "Neural network: advantage and leakage by number of training records"

@@ -17,8 +17,7 @@ from leakscope.core.wording import write
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, adult, sweep
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work
 
 ID = "farokhi-fig3"
 TITLE = "Linear regression: advantage and leakage by weight of regularisation"

@@ -14,8 +14,7 @@ from typing import Any
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import NO_NUMBERS, SweepAxis, SweepCase, SweepEffort, sweep
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work
 
 ID = "farokhi-fig4"
 TITLE = "Linear regression: advantage and leakage by number of features"

@@ -12,6 +12,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 
 Form = Literal["line", "points", "curve", "bars", "boxes", "area"]
+Axes = tuple[str, str]  # what the horizontal and the vertical axis show
 BINS = 40
 
 
@@ -52,29 +53,25 @@ class Panel:
 
 def lines(
     title: str,
+    axes: Axes,
     series: Mapping[str, Sequence[tuple[float, Estimate | None]]],
     *,
-    x_label: str,
-    y_label: str,
-    goal: float | None = None,
-    goal_label: str = "",
-    log_x: bool = True,
-    log_y: bool = True,
+    log: Literal["", "x", "xy"] = "x",
+    goal: tuple[float, str] | None = None,
 ) -> Panel:
-    """Give named series of pairs of a number and what was measured there."""
+    """Give named series of pairs of a number and what was measured there; ``goal`` is a line with its label."""
     curves = [
         Curve(name, tuple(y for _, y in pairs), tuple(float(x) for x, _ in pairs)) for name, pairs in series.items()
     ]
-    return Panel(title, x_label, y_label, tuple(curves), (), log_x, log_y, goal, goal_label)  # fmt: skip
+    return Panel(title, *axes, tuple(curves), (), "x" in log, "y" in log, *(goal or ()))
 
 
 def bars(
     title: str,
+    axes: Axes,
     places: Sequence[str],
     series: Mapping[str, Sequence[Estimate | None]],
     *,
-    x_label: str,
-    y_label: str,
     paper: Mapping[str, Sequence[float | None]] | None = None,
     log_y: bool = False,
 ) -> Panel:
@@ -85,12 +82,10 @@ def bars(
         stated = (paper or {}).get(name, ())
         if any(value is not None for value in stated):
             curves.append(Curve(f"{name} (paper)", tuple(None if v is None else float(v) for v in stated), form="bars"))
-    return Panel(title, x_label, y_label, tuple(curves), tuple(places), log_y=log_y)
+    return Panel(title, *axes, tuple(curves), tuple(places), log_y=log_y)
 
 
-def histograms(
-    title: str, series: Mapping[str, Floats], *, x_label: str, y_label: str = "Records", log_x: bool = True
-) -> Panel:
+def histograms(title: str, axes: Axes, series: Mapping[str, Floats], *, log_x: bool = True) -> Panel:
     """Give how many values of each series fall into each of equally wide bins, on a logarithmic axis where ``log_x``."""
     values = {name: np.log(found) if log_x else np.asarray(found) for name, found in series.items() if len(found)}
     together = np.concatenate([*values.values()]) if values else np.zeros(1)
@@ -100,4 +95,4 @@ def histograms(
         Curve(name, tuple(np.histogram(found, edges)[0].tolist()), tuple(shown[:-1].tolist()), "area", end=float(shown[-1]))
         for name, found in values.items()
     ]  # fmt: skip
-    return Panel(title, x_label, y_label, tuple(curves), log_x=log_x)
+    return Panel(title, *axes, tuple(curves), log_x=log_x)

@@ -1,21 +1,26 @@
-"""The result of a reproduction: the numbers, what the paper states, and for every statement whether the intervals support it."""
+"""One run of a reproduction, and its result: the numbers, what the paper states, and whether the intervals support it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, Outcome, Result, plain
+from leakscope.core.threads import one_thread
 from leakscope.papers.panels import Panel
+from leakscope.worlds import Progress, run_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Cell = Estimate | str | int | float | None
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,55 @@ class Reproduction(Result):
             return super().to_frame(table)
         wide = {name for row in self.rows for name, cell in row.items() if isinstance(cell, Estimate)}
         return pd.DataFrame([_flat(row, wide) for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Work:
+    """The module of a reproduction with its settings, and how it is run: see `leakscope.papers.reproduce`."""
+
+    module: Any
+    settings: Mapping[str, Any]
+    seed: int = 0
+    progress: Progress | None = None
+    workers: int | None = None
+    cache: str | Path | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"progress": None}  # other processes can't call it
+
+    def run(self) -> Reproduction:
+        """Run the module."""
+        found: Reproduction = self.module.run(self, **self.settings)
+        return found
+
+    def tell(self, done: int, total: int) -> None:
+        """Report progress under the id of the module."""
+        if self.progress is not None:
+            self.progress(self.module.ID, done, total)
+
+    def each(
+        self, jobs: Sequence[Job], measure: Callable[[Job], Answer], cost: Callable[[Job], float] = lambda _: 0.0
+    ) -> list[Answer]:
+        """Apply ``measure`` to every job and give the answers in order; the costliest start first.
+
+        The first tasks decide whether to start processes, and no long task is left for the end.
+        """
+
+        def one(task: range) -> Answer:
+            with one_thread():
+                return measure(jobs[task.start])
+
+        order = sorted(range(len(jobs)), key=lambda number: -cost(jobs[number]))
+        answers: dict[int, Answer] = {}
+        for task, answer in run_tasks(one, [range(number, number + 1) for number in order], self.workers):
+            answers[task.start] = answer
+            self.tell(len(answers), len(jobs))
+        return [answers[number] for number in range(len(jobs))]
+
+    def result(self, settings: Mapping[str, Any], **given: Any) -> Reproduction:
+        """Give the reproduction of the module; ``given`` is what `Reproduction.of` takes."""
+        module = {"id": self.module.ID, "title": self.module.TITLE, "paper": self.module.PAPER}
+        return Reproduction.of(settings={**settings, "seed": self.seed}, **module | given)
 
 
 def _flat(row: Mapping[str, Cell], wide: set[str]) -> dict[str, Any]:

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import mean, proportion
-from leakscope.papers.reproduction import Cell
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Work
 from leakscope.releases.oracle import Prior
 from leakscope.releases.record_explanations import LeaveOneOut, RecordExplanation, leave_one_out
 

@@ -16,9 +16,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, Work
 from leakscope.papers.shokri_targets import SIZE, OverfitCase, OverfitData, Stopped, accuracy, auc, load, pool
-from leakscope.papers.work import Work
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
 ABOVE_CHANCE = "Accuracy above 50 % (points)"
@@ -122,10 +121,7 @@ def drawing(
     """Give one panel for each set. A set that reached one gap only is drawn only where none has more."""
     points = [max(map(len, series.values())) for series in curves]
     return [
-        panels.lines(
-            case.source.name, series, x_label="Training accuracy minus test accuracy", y_label=y_label,
-            log_x=False, log_y=False,
-        )
+        panels.lines(case.source.name, ("Training accuracy minus test accuracy", y_label), series, log="")
         for case, series, count in zip(found, curves, points, strict=True)
         if count >= min(2, max(points))
     ]  # fmt: skip

@@ -37,8 +37,7 @@ from leakscope.core.intervals import mean, proportion
 from leakscope.core.ranking import Ranking, split
 from leakscope.core.result import Claim
 from leakscope.papers.panels import Panel
-from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Reproduction, Work
 
 Size = Literal["small", "base", "big"]
 Points = NDArray[Any]  # float32, which is what networks compute with

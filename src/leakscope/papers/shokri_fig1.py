@@ -20,11 +20,10 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, GapGroup, attack_figure
 from leakscope.papers.shokri_targets import OverfitData, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
-from leakscope.papers.work import Work
 
 ID = "shokri-fig1"
 TITLE = "Accuracy of membership attacks by overfitting, with gradients, predictions and the loss"

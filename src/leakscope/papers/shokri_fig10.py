@@ -15,10 +15,9 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri import InfluenceCase, Study
 from leakscope.papers.trends import between, every, less
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import InfluenceGraph, RecordExplanation, influence_graph
 
 ID = "shokri-fig10"
@@ -115,4 +114,4 @@ def _figure(case: InfluenceCase, walks: Sequence[Walks]) -> panels.Panel:
     shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
     largest = 100 * float(np.mean([walk.largest for walk in walks]))
     title, x_label = f"{case.name} (largest component: {largest:.1f} %)", "Training records revealed (%)"
-    return panels.histograms(title, shares, x_label=x_label, y_label="Starts", log_x=False)
+    return panels.histograms(title, (x_label, "Starts"), shares, log_x=False)

@@ -21,10 +21,9 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_targets import Stopped, accuracy, as_accuracy, auc, gain, judge, over_targets, pool, watch
 from leakscope.papers.trends import between
-from leakscope.papers.work import Work
 from leakscope.releases.feature_explanations import parse
 
 ID = "shokri-fig12"
@@ -137,8 +136,7 @@ def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
+        ("Explanation", "Advantage of the attack (0: random guess)"),
         [LABELS.get(how.method, f"SmoothGrad {how.sigma:g}") for how in map(parse, methods)],
         {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
-        x_label="Explanation",
-        y_label="Advantage of the attack (0: random guess)",
     )

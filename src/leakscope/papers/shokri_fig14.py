@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Size, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import less
-from leakscope.papers.work import Work
 
 ID = "shokri-fig14"
 TITLE = "Membership and the 1-norm of the gradient, by size of the network"
@@ -69,9 +68,5 @@ def _figure(rows: Sequence[SizeRow], classes: int) -> panels.Panel:
         for size in SIZES
     }
     return panels.lines(
-        f"Correlation of membership and ‖∇c‖₁, {classes} classes",
-        series,
-        x_label="Features",
-        y_label="Pearson's coefficient",
-        log_y=False,
+        f"Correlation of membership and ‖∇c‖₁, {classes} classes", ("Features", "Pearson's coefficient"), series
     )

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.shokri import LEVELS, InfluenceCase
 from leakscope.papers.trends import Series, follows, slope
-from leakscope.papers.work import Work
 
 ID = "shokri-fig15"
 TITLE = "Adult: training records that reveal themselves, by number of training records"
@@ -40,6 +39,11 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     def placed(series: Sequence[Estimate]) -> Series:
         return [(f"n = {size:,}", point) for size, point in zip(sizes, series, strict=True)]
 
+    figure = panels.lines(
+        TITLE,
+        ("Training records", "Training records revealed (%)"),
+        {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
+    )
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
         columns=["n", "k", "revealed", "records", "draws", "note"],
@@ -57,11 +61,5 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
             for name, series in percent.items()
             if (falls := slope(sizes, series)) is not None
         ],
-        panels=[panels.lines(
-            TITLE,
-            {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
-            x_label="Training records",
-            y_label="Training records revealed (%)",
-            log_y=False,
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )

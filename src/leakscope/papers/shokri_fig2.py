@@ -13,10 +13,9 @@ from typing import Any
 from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, GapGroup, attack_figure
 from leakscope.papers.shokri_targets import OverfitData, accuracy, auc, gain
-from leakscope.papers.work import Work
 
 ID = "shokri-fig2"
 TITLE = "A network on the whole gradient against a tree on its 1-norm, by overfitting"

@@ -21,12 +21,11 @@ from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import OverfitCase, Stopped, over_targets, watch
 from leakscope.papers.trends import between
-from leakscope.papers.work import Work
 
 ID = "shokri-fig3"
 TITLE = "Correlation of membership with the variance of the prediction and the 1-norm of the gradient, by overfitting"

@@ -24,11 +24,10 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, pool, watch
 from leakscope.papers.trends import between, every
-from leakscope.papers.work import Work
 
 ID = "shokri-fig4"
 TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"
@@ -100,9 +99,7 @@ def run(
     settings = [SmoothGradSetting(0.0, 0), *(SmoothGradSetting(sigma, count) for sigma in sigmas for count in samples)]
 
     def look(number: int) -> list[TargetNorms]:
-        found = shokri_targets.targets(
-            case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
-        )
+        found = shokri_targets.targets(case, (gap,), seed, number, to_end=True)
         rng = np.random.default_rng([seed, number])
         names = ["end" if stopped.wanted is None else f"gap {stopped.wanted:g}" for stopped in found]
         looks = [_look(stopped, settings, judged, rng) for stopped in found]
@@ -234,21 +231,17 @@ def _figures(name: str, rows: Sequence[SmoothGradRow]) -> list[panels.Panel]:
     return [
         panels.lines(
             f"Network, {name}: AUC of −‖SmoothGrad‖₁",
+            ("Noisy samples", "AUC − ½ (below 0: members larger)"),
             series,
-            x_label="Noisy samples",
-            y_label="AUC − ½ (below 0: members larger)",
-            goal=_beyond(plain).value,
-            goal_label="the gradient itself",
-            log_y=False,
+            goal=(_beyond(plain).value, "the gradient itself"),
         ),
         panels.bars(
             f"Network, {name}: median of ‖SmoothGrad‖₁, σ = {middle:g}",
+            ("Noisy samples (0: the gradient)", "Median of the 1-norm"),
             [str(row.setting.samples) for row in shown_here],
             {
                 "members": [median(row.members) for row in shown_here],
                 "non-members": [median(row.nonmembers) for row in shown_here],
             },
-            x_label="Noisy samples (0: the gradient)",
-            y_label="Median of the 1-norm",
         ),
     ]

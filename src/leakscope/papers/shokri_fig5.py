@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri_dimensions import ALMOST_NONE, MEASURES, SizeEffort, SizeRow, figure, magnitude
 from leakscope.papers.trends import between, every, less
-from leakscope.papers.work import Work
 
 ID = "shokri-fig5"
 TITLE = "Membership and the 1-norm of the gradient, by number of features"
@@ -113,4 +112,4 @@ def _figures(rows: Sequence[SizeRow]) -> list[panels.Panel]:
     for k, ours in by_classes.items():
         training, test = ([(row.features, getattr(row, name)) for row in ours] for name in MEASURES[2:])
         found.append((f"Accuracy of the network, {k} classes", "Accuracy", {"training": training, "test": test}))
-    return [panels.lines(title, of, x_label="Features", y_label=y_label, log_y=False) for title, y_label, of in found]
+    return [panels.lines(title, ("Features", y_label), of) for title, y_label, of in found]

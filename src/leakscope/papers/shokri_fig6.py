@@ -7,9 +7,8 @@ from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
-from leakscope.papers.work import Work
 
 ID = "shokri-fig6"
 TITLE = "Training records that reveal themselves, by number k of records shown"
@@ -27,6 +26,13 @@ def run(work: Work, **drawn: Any) -> Reproduction:
     found = shokri.cases(**drawn)
     measured = list(map(shokri.shares, found, shokri.over_draws(work, found, shokri.revealed)))
     names = [f"k = {k}" for k in LEVELS]
+    figure = panels.bars(
+        TITLE,
+        ("Data set", "Training records revealed (%)"),
+        [case.name for case in found],
+        {name: [values[place] for values in measured] for place, name in enumerate(names)},
+        paper={name: [case.stated(place) for case in found] for place, name in enumerate(names)},
+    )
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
         columns=shokri.columns("k", "revealed", "paper"),
@@ -42,15 +48,8 @@ def run(work: Work, **drawn: Any) -> Reproduction:
             if case.penalty == 1 and (stated := case.stated(place)) is not None
         ],
         notes=_findings(found, measured),
-        panels=[panels.bars(
-            TITLE,
-            [case.name for case in found],
-            {name: [values[place] for values in measured] for place, name in enumerate(names)},
-            x_label="Data set",
-            y_label="Training records revealed (%)",
-            paper={name: [case.stated(place) for case in found] for place, name in enumerate(names)},
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )
 
 
 def _findings(found: Sequence[InfluenceCase], measured: Sequence[Sequence[Estimate]]) -> list[str]:

@@ -16,10 +16,9 @@ from leakscope.core.intervals import auc, proportion
 from leakscope.core.ranking import Ranking, ScoreSplit
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.papers.shokri import Study
 from leakscope.papers.trends import between
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation
 
 ID = "shokri-fig7"
@@ -55,9 +54,7 @@ def run(work: Work, size: int) -> Reproduction:
     found = shokri.cases(size, draws=1, picture_draws=1, hospital_weights=(1.0,))
     answers = shokri.over_draws(work, found, _sizes)
     sizes = [drawn for (drawn,) in answers]
-    aucs = [
-        [_auc(part, drawn.nonmembers) for part in (drawn.members, drawn.members[~drawn.revealed])] for drawn in sizes
-    ]
+    aucs = list(map(_aucs, sizes))
     return work.result(
         settings=shokri.settings(found, k=1, similar=SIMILAR),
         columns=["data", "members", "nonmembers", "revealed", "auc", "rest", "note"],
@@ -79,8 +76,14 @@ def _sizes(drawn: Study) -> Sizes:
     return Sizes(np.abs(members.influences[:, 0]), revealed, np.abs(others.influences[:, 0]))
 
 
-def _auc(members: Floats, nonmembers: Floats) -> Estimate | None:
-    return auc(Ranking.of([ScoreSplit(members, nonmembers)])) if len(members) else None
+def _aucs(drawn: Sizes) -> tuple[Estimate, Estimate | None]:
+    """AUC of all members against non-members, and of the members that are not revealed (None without any)."""
+
+    def against(members: Floats) -> Estimate:
+        return auc(Ranking.of([ScoreSplit(members, drawn.nonmembers)]))
+
+    rest = drawn.members[~drawn.revealed]
+    return against(drawn.members), against(rest) if len(rest) else None
 
 
 def _figure(name: str, drawn: Sizes) -> panels.Panel:
@@ -90,7 +93,7 @@ def _figure(name: str, drawn: Sizes) -> panels.Panel:
         "non-members": drawn.nonmembers,
     }
     positive = {words: values[values > 0] for words, values in parts.items()}
-    return panels.histograms(name, positive, x_label="Largest |influence| on the record")
+    return panels.histograms(name, ("Largest |influence| on the record", "Records"), positive)
 
 
 def _statements(name: str, every: Estimate, rest: Estimate | None) -> list[Claim]:

@@ -13,10 +13,9 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare, statement
+from leakscope.papers.reproduction import Reproduction, Work, compare, statement
 from leakscope.papers.shokri import LEVELS, InfluenceCase, Key, Study
 from leakscope.papers.trends import between, every, less
-from leakscope.papers.work import Work
 from leakscope.releases.oracle import Oracle
 from leakscope.releases.record_explanations import RecordExplanation
 
@@ -115,8 +114,6 @@ def _statements(case: InfluenceCase, table: Table, queries: Sequence[int]) -> li
 def _figure(case: InfluenceCase, table: Table, queries: Sequence[int]) -> panels.Panel:
     return panels.lines(
         f"{case.name}, k = {LEVELS[-1]}",
+        ("Queries", "Training records revealed (%)"),
         {WORDS[kind]: list(zip(queries, rows[-1], strict=True)) for kind, rows in zip(KINDS, table, strict=True)},
-        x_label="Queries",
-        y_label="Training records revealed (%)",
-        log_y=False,
     )

@@ -15,10 +15,9 @@ import numpy as np
 from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Cell, Reproduction, compare
+from leakscope.papers.reproduction import Cell, Reproduction, Work, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, InfluenceCase
 from leakscope.papers.trends import less
-from leakscope.papers.work import Work
 
 ID = "shokri-tab2"
 TITLE = "Training records that reveal themselves, by group"
@@ -105,4 +104,4 @@ def _figure(case: InfluenceCase, groups: Sequence[RevealedGroup]) -> panels.Pane
     values = {f"k = {k}": [group.revealed[place] for group in groups] for place, k in enumerate(LEVELS)}
     paper = {f"k = {k}": [case.stated(place, group.name) for group in groups] for place, k in enumerate(LEVELS)}
     names, y_label = [group.name for group in groups], "Training records revealed (%)"
-    return panels.bars(case.name, names, values, x_label="Group", y_label=y_label, paper=paper)
+    return panels.bars(case.name, ("Group", y_label), names, values, paper=paper)

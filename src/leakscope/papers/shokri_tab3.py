@@ -17,9 +17,8 @@ from leakscope.attacks import subspace_reduction
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import InfluenceCase, Key, Study
-from leakscope.papers.work import Work
 from leakscope.releases.oracle import Oracle
 from leakscope.releases.record_explanations import RecordExplanation
 
@@ -61,6 +60,18 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
 
     answers = shokri.over_draws(work, found, attack)
     rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
+    figure = panels.bars(
+        TITLE,
+        ("Data set", "Training records"),
+        [case.name for case in found],
+        {
+            "made zero, one per round as the paper counts": [row.zeroed for row in rows],
+            "all recovered": [row.recovered for row in rows],
+            "rank + 1 of the training records": [row.rank for row in rows],
+        },
+        paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
+        log_y=True,
+    )
     return work.result(
         settings=shokri.settings(found, k=1, picture_dimensions=picture_dimensions),
         columns=shokri.columns("columns", *SubspaceRow._fields, "paper"),
@@ -71,20 +82,8 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
             if (stated := _stated(case)) is not None and case.penalty == 1
         ],
         notes=[_note(case, row) for case, row in zip(found, rows, strict=True)],
-        panels=[panels.bars(
-            TITLE,
-            [case.name for case in found],
-            {
-                "made zero, one per round as the paper counts": [row.zeroed for row in rows],
-                "all recovered": [row.recovered for row in rows],
-                "rank + 1 of the training records": [row.rank for row in rows],
-            },
-            x_label="Data set",
-            y_label="Training records",
-            paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
-            log_y=True,
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )
 
 
 def _row(case: InfluenceCase, drawn: Sequence[tuple[int, int, int, int]]) -> SubspaceRow:

@@ -9,9 +9,8 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.reproduction import Reproduction, Work, compare
 from leakscope.papers.shokri import InfluenceCase, Key, Study
-from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation, influence_graph
 
 ID = "shokri-tab4"
@@ -56,6 +55,13 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
     ]
     nothing = [None] * len(MEASURES)
     paper = [TABLE_4[case.source.key] if case.is_paper and k == 5 else nothing for case in found]
+    figure = panels.bars(
+        TITLE,
+        (f"Measure of the graph, k = {k}", "Records or components"),
+        [name.capitalize() for name in MEASURES],
+        {case.name: values for case, values in zip(found, tables, strict=True)},
+        paper={case.name: row for case, row in zip(found, paper, strict=True)},
+    )
     return work.result(
         settings=shokri.settings(found, k=k),
         columns=shokri.columns("measure", "records", "paper"),
@@ -74,15 +80,8 @@ def run(work: Work, k: int, **drawn: Any) -> Reproduction:
             *shokri.nearest_weight(found, tables, [[number for number in row if number is not None] for row in paper]),
             *(_shape(case, values) for case, values in zip(found, tables, strict=True)),
         ],
-        panels=[panels.bars(
-            TITLE,
-            [name.capitalize() for name in MEASURES],
-            {case.name: values for case, values in zip(found, tables, strict=True)},
-            x_label=f"Measure of the graph, k = {k}",
-            y_label="Records or components",
-            paper={case.name: row for case, row in zip(found, paper, strict=True)},
-        )],
-    )  # fmt: skip
+        panels=[figure],
+    )
 
 
 def _shape(case: InfluenceCase, values: Sequence[Estimate]) -> str:

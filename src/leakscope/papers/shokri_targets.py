@@ -40,7 +40,7 @@ from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.risk import Judged
 from leakscope.models.model import Model
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Work
 from leakscope.releases.release import observe
 
 Answer = TypeVar("Answer")
@@ -198,32 +198,34 @@ def network(source: OverfitData, widths: Sequence[int]) -> Any:
     return nn.Sequential(*parts, nn.Linear(inputs, source.classes))
 
 
+class OverfitCase(NamedTuple):
+    """A data set, how many records train its networks, how they are trained, and how often."""
+
+    source: OverfitData
+    size: int
+    training: Schedule
+    draws: int
+
+
 def targets(
-    source: OverfitData,
-    gaps: Sequence[float],
-    seed: int,
-    *,
-    number: int = 0,
-    size: int | None = None,
-    training: Schedule | None = None,
-    to_end: bool = False,
+    case: OverfitCase, gaps: Sequence[float], seed: int, number: int = 0, *, to_end: bool = False
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
 
-    ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or
-    half of the set, and ``training`` the source's own. ``to_end`` adds the network at the end, with ``wanted`` None.
+    ``number`` says which draw of records and of the network's start this is. ``to_end`` adds the network at the end, with
+    ``wanted`` None.
     """
     import_torch("the networks of section 4")
     from leakscope.models.adapters import seeded_torch
 
     if not (gaps or to_end) or not all(0 <= gap <= 1 for gap in gaps):
         raise InputError(f"gaps are numbers from 0 to 1, one or more of them, not {list(gaps)}")
-    rng = np.random.default_rng([seed, list(SETS).index(source.key), number])
-    members, nonmembers = draw(source, source.size if size is None else size, rng)
+    rng = np.random.default_rng([seed, list(SETS).index(case.source.key), number])
+    members, nonmembers = draw(case.source, case.size, rng)
     kept: dict[float | None, Stopped] = {}
     has_gap = False
     with seeded_torch(rng):
-        for now in _looks(source, members, nonmembers, training or source.training):
+        for now in _looks(case, members, nonmembers):
             reached = [gap for gap in gaps if gap > 0 and gap <= now.gap and gap not in kept]
             has_gap |= now.gap >= FIRST_GAP
             if 0 in gaps and not has_gap and now.gap <= NO_GAP:
@@ -237,10 +239,11 @@ def targets(
     return [kept[gap] for gap in (*sorted(gaps), None) if gap in kept]
 
 
-def _looks(source: OverfitData, members: Records, nonmembers: Records, training: Schedule) -> Iterator[Stopped]:
+def _looks(case: OverfitCase, members: Records, nonmembers: Records) -> Iterator[Stopped]:
     """Train by torch's random numbers and yield the network after every part of an epoch; it goes on changing."""
     import torch
 
+    source, training = case.source, case.training
     module = network(source, training.widths)
     optimizer = torch.optim.Adagrad(module.parameters(), lr=RATE, lr_decay=RATE_DECAY)
     sides = [(torch.from_numpy(side.X), torch.from_numpy(side.y)) for side in (members, nonmembers)]
@@ -348,15 +351,6 @@ def gain(first: Judged, second: Judged) -> Estimate:
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-class OverfitCase(NamedTuple):
-    """A data set, how many records train its networks, how they are trained, and how often."""
-
-    source: OverfitData
-    size: int
-    training: Schedule
-    draws: int
-
-
 def purchase(records: int, draws: int, **training: Any) -> OverfitCase:
     """Give Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
     source = load("purchase100")
@@ -385,7 +379,7 @@ def over_targets(
 
     def run(job: tuple[OverfitCase, int]) -> list[tuple[Stopped, Answer]]:
         case, number = job
-        found = targets(case.source, gaps, seed, number=number, size=case.size, training=case.training)
+        found = targets(case, gaps, seed, number)
         rngs = [np.random.default_rng([seed, number, place]) for place in range(len(found))]
         answers = [measure(stopped, rng) for stopped, rng in zip(found, rngs, strict=True)]
         nobody = Records(np.empty(0), np.empty(0, np.int64), np.empty(0, np.intp))

@@ -30,7 +30,7 @@ from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.data.records import Records
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Work
 
 TRAINING, TEST = 0.6, 0.4  # shares of the size
 SCORED = 20_000  # records that the accuracy of a model is taken over, at most

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.tople import NETWORK, TABLE, Budget, DrawPlan, Draws, table_and_network
 from leakscope.papers.tople_findings import LAWS, accuracy_result, short, within
-from leakscope.papers.work import Work
 
 ID = "tople-fig3a"
 TITLE = "Child: accuracy of the causal model and the network, by size of the data"
@@ -59,8 +58,6 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
 def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.lines(
         kind,
+        ("Records, of which 60 % train", "Accuracy"),
         {words: [(point.plan.size, point.accuracy(kind, law)) for point in points] for law, words in LAWS.items()},
-        x_label="Records, of which 60 % train",
-        y_label="Accuracy",
-        log_y=False,
     )

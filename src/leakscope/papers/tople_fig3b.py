@@ -13,11 +13,10 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import tople
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.tople import ATTEMPTS, NETWORK, ON_PARENTS, SORTED, TABLE, UNSORTED, Attempt, DrawPlan, Draws
 from leakscope.papers.tople_findings import attack_lines, attack_result, separation, short, within
 from leakscope.papers.trends import Series, follows
-from leakscope.papers.work import Work
 
 ID = "tople-fig3b"
 TITLE = "Child: attack accuracy against non-members of P and P*, by size of the data"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import tople
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, Work
 from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Attempt, Budget, DrawPlan, Draws, Law
 from leakscope.papers.tople_findings import (
     ATTACK_COLUMNS,
@@ -22,7 +22,6 @@ from leakscope.papers.tople_findings import (
     within,
 )
 from leakscope.papers.trends import follows
-from leakscope.papers.work import Work
 
 ID = "tople-fig3c"
 TITLE = "Child: attack accuracy by noise on the tables of P*"
@@ -60,7 +59,7 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
         notes=[separation(point, NETWORK, Attempt(most, SORTED), short(size))],
         panels=[
             attack_lines(
-                TITLE, [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()], "Noise", log_x=False
+                TITLE, [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()], "Noise", log=""
             )
         ],
     )

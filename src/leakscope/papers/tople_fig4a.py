@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Budget, DrawPlan, Draws, all_kinds
 from leakscope.papers.tople_findings import LAWS, accuracy_result, title_of, within
-from leakscope.papers.work import Work
 
 ID = "tople-fig4a"
 TITLE = "Four networks: accuracy of the models trained on 60K records"
@@ -53,8 +52,7 @@ def findings(points: Sequence[Draws]) -> list[Claim]:
 def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.bars(
         kind,
+        ("Network", "Accuracy"),
         [title_of(point) for point in points],
         {words: [point.accuracy(kind, law) for point in points] for law, words in LAWS.items()},
-        x_label="Network",
-        y_label="Accuracy",
     )

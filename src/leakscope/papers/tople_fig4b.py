@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Claim
 from leakscope.papers import tople
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, Work
 from leakscope.papers.tople import NETWORK, ON_PARENTS, SORTED, TABLE, Attempt, Draws
 from leakscope.papers.tople_findings import attack_bars, attack_result, separations, title_of, within
-from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
 TITLE = "Four networks: attack accuracy against non-members of P and P*"

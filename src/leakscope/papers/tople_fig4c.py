@@ -14,7 +14,7 @@ import numpy as np
 
 from leakscope.core.result import Claim
 from leakscope.papers import tople
-from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Attempt, Budget, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import (
     ATTACK_COLUMNS,
@@ -25,7 +25,6 @@ from leakscope.papers.tople_findings import (
     title_of,
     within,
 )
-from leakscope.papers.work import Work
 
 ID = "tople-fig4c"
 TITLE = "Four networks: attack accuracy against P* on true causal, learned causal and network models"

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.tople import NETWORK, READING, STARTS, TABLE, Attempt, Draws
 from leakscope.papers.trends import Series, between, every
-from leakscope.papers.work import Work
 
 At = TypeVar("At")
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
@@ -78,18 +77,15 @@ def attack_series(
 
 
 def attack_lines(
-    title: str, places: Sequence[tuple[float, Draws, Attempt]], x_label: str, log_x: bool = True
+    title: str, places: Sequence[tuple[float, Draws, Attempt]], x_label: str, log: Literal["", "x"] = "x"
 ) -> panels.Panel:
     """Plot attacks on table and network against a number."""
     return panels.lines(
         title,
+        (x_label, "Attack accuracy"),
         attack_series(places, (TABLE, NETWORK)),
-        x_label=x_label,
-        y_label="Attack accuracy",
-        goal=0.5,
-        goal_label="random guess",
-        log_x=log_x,
-        log_y=False,
+        log=log,
+        goal=(0.5, "random guess"),
     )
 
 
@@ -99,7 +95,7 @@ def attack_bars(
     """Plot attacks on several kinds of model by network."""
     series = attack_series([(title_of(point), point, trial) for point in points], kinds, blind)
     heights = {name: [height for _, height in pairs] for name, pairs in series.items()}
-    return panels.bars(title, [title_of(point) for point in points], heights, x_label="Network", y_label=y_label)
+    return panels.bars(title, ("Network", y_label), [title_of(point) for point in points], heights)
 
 
 def within(name: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Claim:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Reproduction, Work, compare, exact
 
 ID = "tople-tab1"
 TITLE = "The four Bayesian networks: classes, nodes, arcs and parameters"
@@ -64,10 +63,9 @@ def run(work: Work, networks: Sequence[str]) -> Reproduction:
 def _figure(counted: dict[str, list[int]]) -> panels.Panel:
     return panels.bars(
         TITLE,
+        ("Network", "Number"),
         list(counted),
         {name: [exact(counts[place]) for counts in counted.values()] for place, name in enumerate(COUNTS)},
-        x_label="Network",
-        y_label="Number",
         paper={name: [STATED[key][1][place] for key in counted] for place, name in enumerate(COUNTS)},
         log_y=True,
     )

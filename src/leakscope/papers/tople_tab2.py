@@ -14,10 +14,9 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import difference
 from leakscope.core.wording import write
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Cell, Reproduction, compare
+from leakscope.papers.reproduction import Cell, Reproduction, Work, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Attempt, Budget, DrawFound, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import separation, within
-from leakscope.papers.work import Work
 
 ID = "tople-tab2"
 TITLE = "Sachs/Akt: attack and prediction accuracy with wrong parents"
@@ -120,8 +119,10 @@ def _steps(point: Draws, names: dict[str, list[str]]) -> list[tuple[str, Estimat
     """How much larger the attack accuracy is on each group than on the one before."""
 
     def step(before: str, after: str) -> Estimate:
-        groups = [names[after], names[before]]
-        return point.over_draws(lambda answer: difference(*(_over_models(answer, group, "attack") for group in groups)))
+        ours, theirs = names[after], names[before]
+        return point.over_draws(
+            lambda answer: difference(_over_models(answer, ours, "attack"), _over_models(answer, theirs, "attack"))
+        )
 
     return [(f"{after} minus {before}", step(before, after)) for before, after in pairwise(names)]
 
@@ -149,4 +150,4 @@ def _figure(means: dict[str, dict[str, Estimate]]) -> panels.Panel:
     ours = {name: [means[group][name] for group in means] for name in ("attack", "control", "on P", "on P*")}
     stated = {name: [STATED[group][name != "attack"] for group in means] for name in ours if name != "control"}
     x_label = "Columns of the table, or network"
-    return panels.bars(TITLE, list(means), ours, x_label=x_label, y_label="Percent", paper=stated)
+    return panels.bars(TITLE, (x_label, "Percent"), list(means), ours, paper=stated)

@@ -50,9 +50,8 @@ from leakscope.models.adapters import function_model
 from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
-from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
+from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, Work, statement
 from leakscope.papers.trends import less
-from leakscope.papers.work import Work
 
 ID = "tople-tab3"
 TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
@@ -308,20 +307,18 @@ def _membership(name: str, kind: ColoredMeans) -> Claim:
 
 
 def _figures(found: Mapping[str, ColoredMeans]) -> list[panels.Panel]:
-    accuracy = panels.bars(
-        "Accuracy of the models", ["training", "test"],
-        {name: [kind.train, kind.test] for name, kind in found.items()},
-        x_label="Images", y_label="Accuracy (%)", paper={name: STATED[name][:2] for name in found},
-    )  # fmt: skip
+    ours = {name: [kind.train, kind.test] for name, kind in found.items()}
+    stated = {name: STATED[name][:2] for name in found}
+    axes = ("Images", "Accuracy (%)")
+    accuracy = panels.bars("Accuracy of the models", axes, ["training", "test"], ours, paper=stated)
     return [accuracy, *(_attack_panel(found, one) for one in dict.fromkeys(key[0] for key in found["IRM"].attacks))]
 
 
 def _attack_panel(found: Mapping[str, ColoredMeans], attacker: str) -> panels.Panel:
-    places = [(name, law) for name in found for law in LAWS]
-    stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places]
+    places = {f"{name} against {law}": (name, law) for name in found for law in LAWS}
+    values = [found[name].attacks[attacker, law] for name, law in places.values()]
+    stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places.values()]
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"
-    return panels.bars(
-        title, [f"{name} against {law}" for name, law in places],
-        {part: [found[name].attacks[attacker, law][part] for name, law in places] for part in ("attack", "blind", "control")},
-        x_label="Model and non-members", y_label="Accuracy (%; random guess: 50)", paper={"attack": stated},
-    )  # fmt: skip
+    axes = ("Model and non-members", "Accuracy (%; random guess: 50)")
+    series = {part: [value[part] for value in values] for part in ("attack", "blind", "control")}
+    return panels.bars(title, axes, list(places), series, paper={"attack": stated})

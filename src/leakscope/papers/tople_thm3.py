@@ -28,8 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 
 ID = "tople-thm3"
 TITLE = "Noise for privacy: models of the causes against models of all features"
@@ -237,9 +236,8 @@ def _figure(settings: Sequence[MoveCase], found: Sequence[Sensitivities]) -> pan
             series.setdefault(setting.data, []).append((setting.size, cell.ratio(0, 1)))
     return panels.lines(
         TITLE,
+        (f"Training records (ridge regression, l2 = {middle:g})", "ε of the causes / ε of all features"),
         series,
-        x_label=f"Training records (ridge regression, l2 = {middle:g})",
-        y_label="ε of the causes / ε of all features",
-        goal=1.0,
-        goal_label="equal",
+        log="xy",
+        goal=(1.0, "equal"),
     )

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.reproduction import Cell, Reproduction, Work, statement
 from leakscope.papers.tople_thm3 import NETWORKS, geometric, not_above, sides
-from leakscope.papers.work import Work
 
 ID = "tople-thm4"
 TITLE = "Votes of teachers: privacy cost of causal and associational ensembles"
@@ -277,8 +276,7 @@ def _figure(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort:
     place = effort.gammas.index(effort.gamma) if effort.gamma in effort.gammas else len(effort.gammas) - 1
     return panels.bars(
         TITLE,
+        ("Network, law of the records, number of teachers", f"Data-dependent ε at γ = {effort.gammas[place]:g}"),
         [f"{setting.network}, {setting.law}, {setting.teachers}" for setting in settings],
         {name: [mean(cell.epsilon[:, column, place]) for cell in found] for column, name in enumerate(ENSEMBLES)},
-        x_label="Network, law of the records, number of teachers",
-        y_label=f"Data-dependent ε at γ = {effort.gammas[place]:g}",
     )

@@ -23,8 +23,7 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.models.model import Model
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.work import Work
+from leakscope.papers.reproduction import Reproduction, Work, statement
 from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
@@ -221,4 +220,4 @@ def _figure(cases: Sequence[AttributeCase], role: str) -> panels.Panel:
             found = [chosen.get((place, model, attacker)) for place in places]
             series[f"{model}: {attacker}"] = [None if case is None else case.best.gain for case in found]
     what = "a cause" if role == "cause" else "the feature nearest to it that is no cause"
-    return panels.bars(what, places, series, x_label="Network", y_label=f"Gain of advantage about {what}")
+    return panels.bars(what, ("Network", f"Gain of advantage about {what}"), places, series)
