@@ -40,11 +40,10 @@ EXCEPTIONS = {
     "accepts one false alarm per 100 non-members": "`questions.md` describes the lay summary",
     "how often the strongest attack picks the right one": "`questions.md` describes the lay summary",
 }
-#: Files with terms of a paper (shadow model, adversary, guess of a pair), "one level against the rest", or the field `beside` of saved results.
+#: Files with terms of a paper (shadow model, adversary, guess of a pair), or "one level against the rest".
 NOT_CHECKED = {
     *("attacks/membership_lira.py", "bounds/epsilon.py", "causal/advantages.py", "papers/farokhi.py"),
     *(f"studies/attributes/{name}.py" for name in ("__init__", "measures", "result")),
-    *("evaluation/results.py", "studies/frontier/result.py", "studies/frontier/run.py"),
 }
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),

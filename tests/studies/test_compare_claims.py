@@ -43,7 +43,7 @@ def sample_comparison(kind: Any = "use", versions: int = 7, explained: bool = Fa
     """Versions of a made-up model; the guarantee of the last one is refuted."""
     doubt = Caveat("leak_inconclusive") if kind == "inconclusive" else None
     candidate = CANDIDATES.get(kind)
-    numbers = {"members": 600, "held out": 600, "judged": 600, "price": 0.01, "confidence": 0.95}
+    numbers = {"members": 600, "held out": 600, "judged": 600, "utility_loss": 0.01, "confidence": 0.95}
     found = Comparison(
         compared=tuple(_version(*row, explained) for row in VERSIONS[:versions]),
         verdict=Verdict("inconclusive" if doubt else "leaks"),

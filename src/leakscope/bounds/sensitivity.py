@@ -138,7 +138,9 @@ def sensitivity(
     if method == "exact" or (method == "auto" and few):
         return _exact(learner, len(X), size, norm, seed, train)
     if method == "sampled":
-        return _sampled(learner, len(X), size, norm, swaps, seed, train)
+        # Both models of a pair train with one generator, so that nothing but the swap tells them apart.
+        design = TrainingSets(len(X), 2 * swaps, partial(_swapped, len(X), size, seed), stream=_pair)
+        return _sampled(learner, design, norm, train)
     return _bound(learner, X, y, size, norm)
 
 
@@ -220,14 +222,12 @@ def _largest_distance(points: Floats, norm: int) -> float:
 # --- random swaps -----------------------------------------------------------------------------------------------------
 
 
-def _sampled(learner: Any, records: int, size: int, norm: int, swaps: int, seed: int, train: Any) -> Estimate:
-    # Both models of a pair train with one generator, so that nothing but the swap tells them apart.
-    design = TrainingSets(records, 2 * swaps, partial(_swapped, records, size, seed), stream=_pair)
+def _sampled(learner: Any, design: TrainingSets, norm: int, train: Any) -> Estimate:
     seen = train(design, partial(_observe_parameters, learner))
     parameters = np.stack([observed["parameters"] for observed in seen])
     value = float(np.linalg.norm(parameters[0::2] - parameters[1::2], ord=norm, axis=1).max())
-    method = f"largest of {swaps:,} random swaps, without a guarantee"
-    return Estimate(value, value, math.inf, 1.0, "lower bound", n=records, method=method)
+    method = f"largest of {len(design) // 2:,} random swaps, without a guarantee"
+    return Estimate(value, value, math.inf, 1.0, "lower bound", n=design.records, method=method)
 
 
 def _swapped(records: int, size: int, seed: int, number: int) -> Indices:

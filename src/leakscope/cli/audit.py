@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leakscope.cli import options as shared
-from leakscope.cli.gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
+from leakscope.cli.gate import Conditions, stop_if_failed
 from leakscope.cli.options import ATTACKS, option
 from leakscope.core.errors import InputError
 
@@ -26,12 +26,9 @@ def audit(
     context: typer.Context,
     data: shared.Data,
     training: shared.Training,
+    conditions: Conditions,
     out: shared.Out = None,
     groups: shared.Groups = None,
-    fail_if: FailIf = None,
-    policy: PolicyFile = None,
-    on_uncertain: OnUncertain = None,
-    junit: Junit = None,
     releases: Annotated[
         str | None,
         option(
@@ -61,8 +58,7 @@ def audit(
     from leakscope.record.storage import load
     from leakscope.studies.audit import audit as run
 
-    rules = read_gate(fail_if, policy, on_uncertain, junit)
-    prepare(rules, _scope(releases), junit)
+    rules = conditions.read(_scope(releases))
     if delta and epsilon is None:
         raise InputError("--delta goes with --epsilon: name both")
     shared.check_out(out)
@@ -78,7 +74,7 @@ def audit(
             attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
             command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,
         )  # fmt: skip
-    gate = None if rules is None else decide(rules, result, junit)
+    gate = None if rules is None else conditions.judge(rules, result)
     shared.finish(result, out, as_json, include=others, gate=gate)
     stop_if_failed(gate)
     if result.verdict.kind == "claim_refuted":

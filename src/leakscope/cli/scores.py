@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.cli import options as shared
-from leakscope.cli.gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
+from leakscope.cli.gate import Conditions, stop_if_failed
 from leakscope.cli.options import ATTACKS, INPUT, option
 from leakscope.core.errors import InputError
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
 
 
+@shared.grouped
 def scores(
     context: typer.Context,
+    conditions: Conditions,
     table: Annotated[Path | None, typer.Argument(help="CSV with a score and the membership of each record.")] = None,
     members: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the members' scores.")] = None,
     nonmembers: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the non-members' scores.")] = None,
@@ -42,10 +44,6 @@ def scores(
     groups: shared.Groups = None,
     id: Annotated[str | None, option(INPUT, "Column with the ids of the records.")] = None,  # noqa: A002
     out: shared.Out = None,
-    fail_if: FailIf = None,
-    policy: PolicyFile = None,
-    on_uncertain: OnUncertain = None,
-    junit: Junit = None,
     confidence: shared.Confidence = 0.95,
     margin: shared.Margin = 0.05,
     seed: shared.Seed = 0,
@@ -56,9 +54,8 @@ def scores(
     from leakscope.record.conditions import audit_scope
     from leakscope.studies.scores import audit_scores
 
-    rules = read_gate(fail_if, policy, on_uncertain, junit)
     release = name(score)
-    prepare(rules, audit_scope((release,), groups=groups is not None, explanations=False), junit)
+    rules = conditions.read(audit_scope((release,), groups=groups is not None, explanations=False))
     shared.check_out(out)
     files = _files(table, members, nonmembers)
     read = _read(files, score, member if table is not None else None, control, groups, id)
@@ -66,7 +63,7 @@ def scores(
         **read, higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
         margin=margin, seed=seed, command=shared.command_line(context),
     )  # fmt: skip
-    gate = None if rules is None else decide(rules, result, junit)
+    gate = None if rules is None else conditions.judge(rules, result)
     shared.finish(result, out, as_json, gate=gate)
     stop_if_failed(gate)
 

@@ -115,7 +115,7 @@ def read_defenses(defenses: Any) -> list[Defense]:
     >>> read_defenses(["round"])
     [Rounding(digits=(3, 1))]
     """
-    given = [defenses] if isinstance(defenses, str | Defense) else list(defenses)
+    given = [defenses] if isinstance(defenses, str | Defense) or hasattr(defenses, "knob") else list(defenses)
     if not given:
         raise InputError(f"name at least one defense: {', '.join(DEFENSES)}")
     return [_read(one) for one in given]
@@ -133,7 +133,7 @@ def _read(one: Any) -> Defense:
         except TypeError:
             raise InputError(f"{one.__name__} needs settings: pass {one.__name__}(…) from Python") from None
     if not hasattr(one, "setting_name") and isinstance(getattr(one, "knob", None), str):
-        warnings.warn("write setting_name: the next version of defenses has no knob", FutureWarning, stacklevel=4)
+        warnings.warn("write setting_name: the next version of defenses has no knob", FutureWarning, stacklevel=6)
         type(one).setting_name = one.knob
     if not isinstance(one, Defense):
         raise InputError(f"a {type(one).__name__} is not a defense: pass those of leakscope.defenses, or their names")

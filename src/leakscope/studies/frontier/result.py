@@ -26,7 +26,7 @@ class ExplanationRisk:
         Membership advantage, and AUC, that an attacker gains over the prediction alone (`results.Extra`). These intervals are simultaneous for all
         explanations.
     control, beyond_control
-        The gain in AUC on models that never saw the members, and the rest of ``auc`` beyond it; None without such models.
+        The gain in AUC on models that never saw the members, and ``auc`` beyond it; None without such models.
     pareto_optimal
         Whether no other explanation is at least as good on both axes and better on one, by the values alone. An extra advantage below 0 counts as 0, since
         an attacker can ignore the explanation.
