@@ -14,8 +14,6 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.measure import Line, seconds
 from leakscope.models.files import load_model, load_skops
 
-TREES = "sklearn.tree._tree.Tree"
-
 
 def run() -> Iterator[Line]:
     rng = np.random.default_rng(0)
@@ -26,10 +24,7 @@ def run() -> Iterator[Line]:
         path = Path(folder, "forest.skops")
         skops.io.dump(forest, path)
         pairs = [
-            (
-                seconds(lambda: load_model(path, trust=[TREES])),
-                seconds(lambda: load_skops(path, path.read_bytes(), [TREES])),
-            )
+            (seconds(lambda: load_model(path)), seconds(lambda: load_skops(path, path.read_bytes(), ())))
             for _ in range(5)
         ]
         size = path.stat().st_size / 1e6

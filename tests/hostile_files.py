@@ -29,13 +29,6 @@ rng = np.random.default_rng(5)
 X = np.abs(rng.normal(size=(80, 3)))
 y = np.digitize(X[:, 0], [0.4, 0.9])
 FLOAT, INT64, BOOL = 1, 7, 9  # onnx.TensorProto
-TRUST = [
-    "sklearn.tree._tree.Tree",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "scipy.sparse._csr.csr_matrix",
-]
 
 
 def changed(model, **attributes):

@@ -43,10 +43,7 @@ def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[
 
 
 def _command(folder: Path, seed: int) -> str:
-    """Return the command that reproduces the audit; skops requires the names of types that it does not trust."""
-    import skops.io
-
-    trust = skops.io.get_untrusted_types(file=folder / "model.skops")
+    """Return the command that reproduces the audit."""
     files = f"{folder / 'model.skops'} --train {folder / 'train.csv'} --holdout {folder / 'holdout.csv'}"
     options = f"--label diagnosis --groups diagnosis --seed {seed} --out {folder / 'audit'}"
-    return " ".join(["leakscope audit", files, options, *(f"--trust {name}" for name in trust)])
+    return f"leakscope audit {files} {options}"

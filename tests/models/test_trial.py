@@ -13,7 +13,7 @@ import hostile_files
 import numpy as np
 import pytest
 import skops.io
-from hostile_files import MODELS, TRUST, X, y
+from hostile_files import MODELS, X, y
 from sklearn.cluster import KMeans
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -28,7 +28,7 @@ from leakscope.models.trial import Limits, TrialOutcome, TrialTask, limits_for, 
 
 def forked(model, seconds=30.0, memory=2**32):
     """Outcome of a forked child for a model."""
-    job = TrialTask("skops", "model.skops", tuple(TRUST), 3 * seconds, memory, os.getpid())
+    job = TrialTask("skops", "model.skops", (), 3 * seconds, memory, os.getpid())
     return model_trial._run_forked(job, skops.io.dumps(model))
 
 
@@ -118,12 +118,12 @@ def test_a_forked_child_is_enough_after_threads_of_openmp_have_run(monkeypatch):
         means._n_threads = 2
         monkeypatch.delattr(model_trial, "_run_fresh")
         for model in (boosting, means):
-            try_model(Path("model.skops"), "skops", skops.io.dumps(model), TRUST)
+            try_model(Path("model.skops"), "skops", skops.io.dumps(model))
 
 
 def test_a_new_interpreter_gives_the_same_answer():
     content = skops.io.dumps(RandomForestClassifier(3, random_state=0).fit(X, y))
-    job = TrialTask("skops", "model.skops", tuple(TRUST), 60.0, 2**32, os.getpid())
+    job = TrialTask("skops", "model.skops", (), 60.0, 2**32, os.getpid())
     outcome = model_trial._run_fresh(job, content)
     assert (outcome.code, json.loads(outcome.said)) == (0, {"refusal": ""})
 

@@ -231,7 +231,7 @@ def test_the_command_prints_and_writes(folder, tmp_path, capsys):
         (("--releases", "gradient:size=3"), "model.skops", "'size'"),
         (("--releases", ","), "model.skops", "--releases"),
         (("--records", "0"), "model.skops", "records"),
-        (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "DecisionTreeClassifier"),
+        ((), "tree.skops", "DecisionTreeClassifier"),
         ((), "none.skops", "none.skops"),
         (("--drop", "z"), "model.skops", "'z'"),
         (("--references", "3"), "model.skops", "references"),

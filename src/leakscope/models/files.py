@@ -25,6 +25,7 @@ from leakscope.models.onnx_session import import_onnxruntime, open_session, valu
 from leakscope.models.onnx_weights import weight_files
 from leakscope.models.remote import is_address, model_at
 from leakscope.models.trial import limits_for, try_model
+from leakscope.models.trusted import known_types
 
 PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
 TORCH_SUFFIXES = {".pt", ".pth"}
@@ -32,7 +33,7 @@ TORCH_SUFFIXES = {".pt", ".pth"}
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\x00\x00", b'\x04"M\x18', b"x\x01", b"x^", b"x\x9c", b"x\xda")
 
 #: Maximum number of types in a message.
-MOST_TYPES = 12
+MOST_TYPES = 24
 
 Kind = Literal["skops", "onnx", "pickle", "torch", "damaged", "unknown"]
 
@@ -48,7 +49,8 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     trust_pickle
         Whether to unpickle a pickle. This runs code from the file: use it only for files that you created.
     trust
-        Types in a skops file to trust, in addition to those that skops knows to be safe.
+        Types of other packages in a skops file to trust. Types of scikit-learn, scipy and numpy need no trust, since
+        their content is validated.
 
     Returns
     -------
@@ -167,19 +169,26 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
     import skops.io
 
     try:
+        trusted = [*known_types(content), *trust]
         try:
-            return skops.io.loads(content, trusted=list(trust))
+            return skops.io.loads(content, trusted=trusted)
         except skops.io.exceptions.UntrustedTypesFoundException:
-            refused = sorted(set(skops.io.get_untrusted_types(data=content)) - set(trust))
+            refused = sorted(set(skops.io.get_untrusted_types(data=content)) - set(trusted))
     except MemoryError:
         raise
     except Exception as error:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
     # Only Python names of usual length are suggested; others come from a crafted file.
-    options = [f"--trust {name}" for name in refused[:MOST_TYPES] if re.fullmatch(r"[\w.]{1,120}", name)]
+    usual = [name for name in refused if re.fullmatch(r"[\w.]{1,120}", name)][:MOST_TYPES]
+    others = sorted(set(refused) - set(usual))
     raise InputError(
-        f"{str(path)!r} contains types that skops does not know to be safe: {list_names(refused, most=MOST_TYPES)}"
-        + (f"; if you trust them, add {' '.join(options)} (in Python trust=[...])" if options else "")
+        f"{str(path)!r} contains types whose content can't be validated"
+        + (f": {list_names(others, most=MOST_TYPES)}" if others else "")
+        + (
+            f"; if you trust them, add {' '.join(f'--trust {name}' for name in usual)} (in Python trust=[...])"
+            if usual
+            else ""
+        )
     )
 
 

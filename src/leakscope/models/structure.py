@@ -67,6 +67,7 @@ def check_structure(model: Any) -> None:
     """
     for value, owner in list(visit(model)):
         try:
+            _check_attributes(value)
             for check in _checks_of(type(value)):
                 check(value)
         except StructureError as fault:
@@ -98,7 +99,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from value
     elif isinstance(value, np.ndarray):
         if value.dtype == object:
-            yield from value.ravel().tolist()
+            yield from np.asarray(value).ravel().tolist()  # what a mask hides, too
     elif isinstance(value, partial):
         yield from (value.func, value.args, value.keywords)
     elif isinstance(value, MethodType):
@@ -126,7 +127,7 @@ def _checks() -> dict[type, Check]:
     from leakscope.models import structure_trees as tree_structure
 
     return {
-        BaseEstimator: _check_estimator,
+        BaseEstimator: _check_threads,
         sparray: _check_sparse,
         spmatrix: _check_sparse,
         BSpline: _check_spline,
@@ -162,13 +163,17 @@ def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
 # --- parts of many estimators -----------------------------------------------------------------------------------------
 
 
-def _check_estimator(estimator: Any) -> None:
-    """Check that no attribute hides a method, such as the one that checks records, and limit the threads."""
-    kind: Any = type(estimator)
-    is_known = type(estimator).__module__.startswith("sklearn.")
-    for name, value in vars(estimator).items():
-        require(not (is_known and _is_method(kind, name)), f"an attribute hides its method {name!r}")
-        if name in ("n_jobs", "_n_threads") and value is not None:
+def _check_attributes(value: Any) -> None:
+    """Check that no attribute hides a method of a known class, such as the one that checks records."""
+    kind: Any = type(value)
+    if kind.__module__.startswith(("sklearn.", "scipy.")):
+        for name in getattr(value, "__dict__", {}):
+            require(not _is_method(kind, name), f"an attribute hides its method {name!r}")
+
+
+def _check_threads(estimator: Any) -> None:
+    for name in ("n_jobs", "_n_threads"):
+        if (value := vars(estimator).get(name)) is not None:
             require(abs(whole(value)) <= MOST_THREADS, f"it asks for more than {MOST_THREADS} threads")
 
 
@@ -192,12 +197,18 @@ def _check_sparse(matrix: Any) -> None:
 
 
 def _check_spline(spline: Any) -> None:
-    from scipy.interpolate import BSpline
-
-    try:  # the constructor checks knots, coefficients and degree; loading does not call it
-        BSpline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
-    except (TypeError, ValueError):
-        raise StructureError("a spline has the wrong number of knots or coefficients") from None
+    """Check what the constructor checks, which loading does not call: as many coefficients as knots need, in order."""
+    attributes = vars(spline)  # properties would convert the arrays that compiled code reads
+    knots = array(attributes.get("_t", attributes.get("t")), "f", 1)
+    coefficients = attributes.get("_c", attributes.get("c"))
+    array(coefficients, "fc", max(1, np.ndim(coefficients)))
+    degree = whole(attributes["k"])
+    number = len(knots) - degree - 1
+    fits = 0 <= degree < number <= len(coefficients)
+    require(fits and knots.dtype == np.float64, "a spline has the wrong number of knots or coefficients")
+    require(coefficients.dtype in (np.float64, np.complex128), "a spline has coefficients of another type")
+    is_sorted = np.isfinite(knots).all() and (np.diff(knots) >= 0).all() and knots[degree] < knots[number]
+    require(is_sorted, "a spline has unsorted knots")
 
 
 def _check_hasher(hasher: Any) -> None:
