@@ -16,10 +16,12 @@ from leakscope.cli.main import main
 FOLDER = Path(__file__).parents[2] / "docs" / "examples"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
 MOST_LINES = 30
+#: First line of a block that is a file; it is written to the current folder, too.
+FILE = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Pages whose libraries don't give the same bits on every processor (matrix products, torch): printed decimal numbers may
 #: differ by this much. Everything else, and every word and whole number everywhere, is compared exactly.
-TOLERANCE = {"text-pipeline": 0.03, "torch-image": 0.05, "torch-tabular": 0.05, "onnx-file": 0.03}
+TOLERANCE = {"text-pipeline": 0.03, "torch-image": 0.05, "torch-tabular": 0.05, "python-code": 0.05, "onnx-file": 0.03}
 
 
 def code_lines(page):
@@ -36,6 +38,11 @@ def imported_packages(page):
     return {name.split(".")[0] for name in found}
 
 
+def files_of(page):
+    """Names of the files that blocks on a page are."""
+    return [file[1] for kind, block in BLOCK.findall(page) if kind == "python" and (file := FILE.match(block))]
+
+
 def run_page(page, tolerance=0.0):
     """Run a page top to bottom in the current folder; an assertion fails where the page says otherwise."""
     namespace = {"__name__": "__main__"}
@@ -45,6 +52,8 @@ def run_page(page, tolerance=0.0):
             assert_same_output(printed, block, tolerance)
             printed = ""
         assert not printed, f"the page doesn't show in a text block what its code prints: {printed}"
+        if kind == "python" and (file := FILE.match(block)):
+            Path(file[1]).write_text(block, encoding="utf-8")
         if kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(compile(block, "<example>", "exec"), namespace)
@@ -78,10 +87,11 @@ def exit_code(command):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page_runs_and_says_what_comes_out(path, tmp_path, monkeypatch):
     page = path.read_text(encoding="utf-8")
-    for package in imported_packages(page):
+    for package in imported_packages(page) - {Path(file).stem for file in files_of(page)}:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     run_page(page, TOLERANCE.get(path.stem, 0.0))
 
 

@@ -42,7 +42,8 @@ def attributes(
         raise InputError(
             "--train and --holdout are one file: pass records that the model was not trained on as --holdout"
         )
-    loaded, digest, sets, said = data.read()
+    given = data.read()
+    sets = given.sets
     columns = sets.holdout[0].columns
     names = split_names(sensitive, columns)
     if data.label in names:
@@ -50,8 +51,8 @@ def attributes(
     chosen = None if known is None else split_names(known, columns)
     with one_thread(), shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, sensitive=names, known=chosen, knows_label=knows_label, digits=digits,
-            confidence=confidence, seed=seed, progress=progress, **said,
+            given.model, sets.train, sets.holdout, sensitive=names, known=chosen, knows_label=knows_label, digits=digits,
+            confidence=confidence, seed=seed, progress=progress, **given.said,
         )  # fmt: skip
-    result = replace(result, fingerprints=model_fingerprint(loaded, digest))
+    result = replace(result, fingerprints=model_fingerprint(given.model, given.digest))
     shared.finish(result, out, as_json, context=context)

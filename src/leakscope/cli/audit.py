@@ -63,16 +63,16 @@ def audit(
         raise InputError("--delta goes with --epsilon: name both")
     shared.check_out(out)
     others = [load(folder) for folder in include or ()]
-    asked = training.read()
-    loaded, digest, sets, said = data.read(groups)
+    given = data.read(groups)
+    asked, sets = training.read(given), given.sets
     if training.retrain and not training.random_split and sys.stderr.isatty():
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+            given.model, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
             releases=None if releases is None else releases.split(","),
             attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
-            command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,
+            command=shared.command_line(context), model_digest=given.digest, progress=progress, **given.said, **asked,
         )  # fmt: skip
     gate = None if rules is None else conditions.judge(rules, result)
     shared.finish(result, out, as_json, include=others, gate=gate)

@@ -64,15 +64,15 @@ def compare(
     wanted = read_defenses(defenses)
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
-    asked = training.read()
-    loaded, _, sets, said = data.read(shown)
-    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label)
-    chosen = [given.make(name, settings) for name, settings in wanted]
+    given = data.read(shown)
+    asked, sets = training.read(given), given.sets
+    known = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label)
+    chosen = [known.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
+            given.model, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
             releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
-            command=shared.command_line(context), progress=progress, **said, **asked,
+            command=shared.command_line(context), progress=progress, **given.said, **asked,
         )  # fmt: skip
     shared.finish(found, out, as_json)
     if found.refuted:

@@ -51,12 +51,12 @@ def frontier(
     if names == []:
         raise InputError("--releases names none: leave it out, or pass names such as gradient,gradient:top=5")
     shared.check_out(out)
-    asked = training.read()
-    loaded, digest, sets, said = data.read()
+    given = data.read()
+    asked, sets = training.read(given), given.sets
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, releases=names, prediction=prediction, baseline=baseline, records=records,
-            tolerance=tolerance, progress=progress, **said, **asked,
+            given.model, sets.train, sets.holdout, releases=names, prediction=prediction, baseline=baseline, records=records,
+            tolerance=tolerance, progress=progress, **given.said, **asked,
         )  # fmt: skip
-    result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))
+    result = replace(result, fingerprints=result.fingerprints | model_fingerprint(given.model, given.digest))
     shared.finish(result, out, as_json, context=context)

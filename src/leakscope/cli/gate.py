@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli.options import GATE, GATE_FAILED, INPUT, Json, Trust, TrustPickle, grouped, option
+from leakscope.cli.options import (
+    GATE,
+    GATE_FAILED,
+    INPUT,
+    Json,
+    PythonPath,
+    Trust,
+    TrustPickle,
+    announce_code,
+    grouped,
+    option,
+)
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,24 +90,29 @@ def gate(
     folder: Annotated[Path, typer.Argument(help="Folder of a saved result.")],
     conditions: Conditions,
     model: Annotated[
-        str | None, option(INPUT, "Model file to release: exit 2 unless it is the one that was audited.")
+        str | None, option(INPUT, "Model to release, as in audit: exit 2 unless it is the one that was audited.")
     ] = None,
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
+    path: PythonPath = None,
     as_json: Json = False,
 ) -> None:
     """Judge a saved result by conditions: exit 0 if it passes, 1 if it fails."""
     from leakscope.core.result import plain
+    from leakscope.models.entry import entry_point, search_folders
     from leakscope.models.provenance import check_model
     from leakscope.record.conditions import Scope
     from leakscope.record.gate import check_gated
     from leakscope.record.storage import load
 
     rules = conditions.make()
-    if model is None and (trust or trust_pickle):
-        raise InputError("--trust and --trust-pickle go with --model: name the model file")
+    if model is None and (trust or trust_pickle or path):
+        raise InputError("--trust, --trust-pickle and --path go with --model: name the model file")
     studied = load(folder)
+    search_folders(path or ())
     if model is not None:
+        if (entry := entry_point(model)) is not None:
+            announce_code(entry.module)
         check_model(studied, model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     check_gated(studied)
     rules.check(Scope.of(studied))

@@ -70,7 +70,10 @@ class Command(TyperCommand):
 
 
 AnyModel = Annotated[
-    str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
+    str,
+    typer.Argument(
+        help="The model: .skops, .onnx, a pickle with --trust-pickle, http(s)://…, or model.py:load (runs its code)."
+    ),
 ]
 Train = Annotated[Path, option(INPUT, "CSV of the records that the model was trained on.")]
 Holdout = Annotated[Path, option(INPUT, "CSV of held-out records from the same population, never trained on.")]
@@ -121,6 +124,16 @@ Cache = Annotated[
 ]
 TrustPickle = Annotated[bool, option(INPUT, "Unpickle the model: this runs its code.", "--trust-pickle")]
 Trust = Annotated[list[str] | None, option(INPUT, "A type in a skops file to trust; may be repeated.")]
+PythonPath = Annotated[
+    list[Path] | None, option(INPUT, "Folder to search for Python modules of the model; may be repeated.", "--path")
+]
+Fit = Annotated[
+    str | None,
+    option(
+        RETRAINING,
+        "Function fit(X, y, rng) that trains the model again, as model.py:fit or package.module:fit (runs its code).",
+    ),
+]
 With = Annotated[
     list[Path] | None,
     option(OUTPUT, "Folder of another saved result that the report shows too; may be repeated.", "--with"),
@@ -136,12 +149,17 @@ Margin = Annotated[float, option(ATTACKS, "“Not detected” excludes an AUC ab
 
 
 class GivenModel(NamedTuple):
-    """The model, what was said of it, and its records; ``digest`` is that of the model's file."""
+    """The model, what was said of it, and its records; ``digest`` is that of the model's file.
+
+    ``fit`` and ``code`` are how Python code trains the model again, and the name of the code that was run.
+    """
 
     model: Any
     digest: str | None
     sets: Sets
     said: dict[str, Any]
+    fit: Callable[..., Any] | None
+    code: str | None
 
 
 @dataclass(frozen=True)
@@ -158,6 +176,7 @@ class Data:
     outputs: Outputs = None
     trust_pickle: TrustPickle = False
     trust: Trust = None
+    path: PythonPath = None
 
     def __post_init__(self) -> None:
         for value, name, known in ((self.task, "--task", TASKS), (self.outputs, "--outputs", OUTPUTS)):
@@ -167,18 +186,27 @@ class Data:
     def read(self, groups: str | None = None) -> GivenModel:
         """Load the model, and read the records that it was trained on and the holdout."""
         from leakscope.data.tables import read_sets
+        from leakscope.models.entry import entry_point, load_entry_point, search_folders
         from leakscope.models.provenance import load_with_digest
 
-        loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
+        search_folders(self.path or ())
+        digest, fit = None, None
+        if (entry := entry_point(self.model)) is None:
+            loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
+        else:
+            announce_code(entry.module)
+            loaded, fit = load_entry_point(entry)
         files = self.train, self.holdout
         sets = read_sets(files, loaded, label=self.label, groups=groups, id_column=self.id, drop=self.drop)
-        return GivenModel(loaded, digest, sets, {"task": self.task, "outputs": self.outputs})
+        said = {"task": self.task, "outputs": self.outputs}
+        return GivenModel(loaded, digest, sets, said, fit, None if entry is None else entry.module)
 
 
 @dataclass(frozen=True)
 class Training:
     """Options of a command that attacks a model: how models are trained again, and how all is measured."""
 
+    fit: Fit = None
     references: References = None
     budget: Budget = None
     random_split: RandomSplit = False
@@ -191,9 +219,23 @@ class Training:
     cluster: Cluster = None
     cache: Cache = None
 
-    def read(self) -> dict[str, Any]:
+    def read(self, given: GivenModel) -> dict[str, Any]:
         """The same options as the studies take them."""
-        return vars(self) | {"budget": seconds(self.budget, "--budget")}
+        from leakscope.models.entry import entry_point, find_function
+
+        fit = given.fit
+        if self.fit is not None:
+            if (entry := entry_point(self.fit)) is None:
+                raise InputError(f"--fit takes a function such as model.py:fit or package.module:fit, not {self.fit!r}")
+            if entry.module != given.code:
+                announce_code(entry.module)
+            fit = find_function(entry)
+        return vars(self) | {"fit": fit, "budget": seconds(self.budget, "--budget")}
+
+
+def announce_code(module: str) -> None:
+    """Say on standard error that a command runs the user's own code."""
+    print(f"leakscope: runs code of {module}", file=sys.stderr)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.data.records import as_matrix, list_names
+from leakscope.models.entry import missing_module
 from leakscope.models.model import Task
 from leakscope.models.onnx_session import import_onnxruntime, open_session, value_type
 from leakscope.models.onnx_weights import weight_files
@@ -104,14 +105,14 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
             return _load_pickle(path, trust_pickle)
         case "torch":
             raise InputError(
-                f"{str(path)!r} is a torch file, which can't be read safely without the code of its module: pass the "
-                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file"
+                f"{str(path)!r} is a torch file, which can't be read safely without the code of its module: load it "
+                "with a Python function (model.py:load), or export it with torch.onnx.export and pass the .onnx file"
             )
         case "damaged":
             raise InputError(f"{str(path)!r} is damaged or truncated: save or copy the model file again")
     raise InputError(
-        f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
-        "another format can be loaded in Python and passed to leakscope.audit"
+        f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; load a "
+        "model in another format with a Python function (model.py:load), or in Python for leakscope.audit"
     )
 
 
@@ -176,6 +177,8 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
             refused = sorted(set(skops.io.get_untrusted_types(data=content)) - set(trusted))
     except MemoryError:
         raise
+    except ModuleNotFoundError as error:
+        raise InputError(f"{str(path)!r} can't be loaded: {missing_module(error)}") from cause(error)
     except Exception as error:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
     # Only Python names of usual length are suggested; others come from a crafted file.
@@ -183,7 +186,7 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
     others = sorted(set(refused) - set(usual))
     raise InputError(
         f"{str(path)!r} contains types whose content can't be validated"
-        + (f": {list_names(others, most=MOST_TYPES)}" if others else "")
+        + (f": {list_names(others, most=12)}" if others else "")
         + (
             f"; if you trust them, add {' '.join(f'--trust {name}' for name in usual)} (in Python trust=[...])"
             if usual
@@ -203,6 +206,8 @@ def _load_pickle(path: Path, trust_pickle: bool) -> Any:
 
     try:
         return joblib.load(path)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{str(path)!r} can't be unpickled: {missing_module(error)}") from cause(error)
     except Exception as error:
         raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}") from cause(error)
 

@@ -4,7 +4,8 @@ A result contains one of these in its ``fingerprints``:
 
 - ``model file``: SHA-256 of the model file (``sha256sum`` prints the same), including external weight files of an ONNX
   model.
-- ``model parameters``: fingerprint of the fitted attributes of a model that was passed in Python. It is ``none`` for
+- ``model parameters``: fingerprint of the fitted attributes of a model that was passed in Python or that Python code
+  returned (``model.py:load``). It is ``none`` for
   functions and endpoints, whose parameters cannot be read.
 """
 
@@ -135,12 +136,19 @@ def check_model(result: Result, path: str | Path, *, trust_pickle: bool = False,
     """Refuse a model file other than the one that was audited.
 
     A result of ``leakscope audit`` is compared by the bytes of the file. A result that was created in Python is compared
-    by the fitted attributes of the model; the file is then loaded with ``trust_pickle`` and ``trust`` as in `load_model`.
+    by the fitted attributes of the model, and so is one of a model that Python code returns (``model.py:load``, whose code
+    is run); the file is then loaded with ``trust_pickle`` and ``trust`` as in `load_model`.
     """
+    from leakscope.models.entry import entry_point, load_entry_point
     from leakscope.models.files import load_model
 
     recorded, shown = result.fingerprints, repr(str(path))
+    entry = entry_point(path)
     if MODEL_FILE in recorded:
+        if entry is not None:
+            raise InputError(
+                f"the result has the digest of a model file, and {shown} is Python code: pass the audited file"
+            )
         if (found := file_digest(path)) is None:
             raise InputError(f"there is no model file {shown}: pass the audited file")
         if found != recorded[MODEL_FILE]:
@@ -148,7 +156,8 @@ def check_model(result: Result, path: str | Path, *, trust_pickle: bool = False,
         return
     if (expected := recorded.get(MODEL_PARAMETERS, NONE)) == NONE:
         raise InputError(f"the result has no model digest to compare {shown} with: run leakscope audit on the file")
-    found = _parameters(load_model(path, trust_pickle=trust_pickle, trust=trust))
+    model = load_model(path, trust_pickle=trust_pickle, trust=trust) if entry is None else load_entry_point(entry)[0]
+    found = _parameters(model)
     if found != expected:
         raise InputError(
             f"{shown} is not the model that was audited in Python, or its format does not keep every parameter: "
