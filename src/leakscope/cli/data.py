@@ -47,4 +47,5 @@ def fetch(name: Annotated[str, typer.Argument(help="A name from `leakscope data 
     from leakscope.data import datasets
 
     with progress_bars() as progress:
-        print(datasets.fetch(name, progress=lambda done, total: progress(f"fetching {name}", done, total)))
+        place = datasets.fetch(name, progress=lambda done, total: progress(f"fetching {name}", done, total))
+    print(place)

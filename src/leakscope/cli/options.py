@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -301,13 +301,20 @@ def _without_secrets(argument: str) -> str:
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress with the time left on standard error, if it is a terminal; no warning shows values."""
+    """Show progress with the time left on standard error, if it is a terminal; no warning shows values.
+
+    What the user's code prints goes to standard error, too: standard output holds the result alone.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars, safe_warnings():
+    with (
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars,
+        safe_warnings(),
+        redirect_stdout(sys.stderr),
+    ):
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int, total: int) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,8 @@ class FunctionOutputs:
 def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], Any], str]:
     """Return a torch module, booster or callable as a function from records to outputs, and its name."""
     if is_torch_module(model):
-        return TorchCall(model, one_thread), type(model).__name__
+        module = without_sample_gradients(model)
+        return TorchCall(module, one_thread), type(module).__name__
     if library := booster_library(model):
         return BoosterCall(model, library), f"{library} Booster"
     if callable(model):
@@ -329,7 +331,7 @@ class TorchCall:
     def __call__(self, X: Any) -> NDArray[np.float64]:
         import torch
 
-        parameter = next(self.module.parameters(), torch.zeros(0))
+        parameter = first_parameter(self.module)
         embeds = any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.module.modules())
         table = as_matrix(X)
         if table.dtype.kind not in "biuf":
@@ -340,21 +342,49 @@ class TorchCall:
         with evaluation_mode(self.module), torch.no_grad(), _threads(1 if self.one_thread else None):
             for start in range(0, len(table), TORCH_BATCH):
                 rows = np.array(table[start : start + TORCH_BATCH])
-                batch = self.module(torch.from_numpy(rows).to(device=parameter.device, dtype=dtype))
-                if not isinstance(batch, torch.Tensor):
-                    raise InputError(
-                        f"{type(self.module).__name__} returns a {type(batch).__name__}: "
-                        "wrap it in a module that returns one tensor"
-                    )
+                answer = self.module(torch.from_numpy(rows).to(device=parameter.device, dtype=dtype))
+                batch = tensor_of(answer, type(self.module).__name__)
                 batches.append(batch.to(device="cpu", dtype=torch.float64).numpy())
         return np.concatenate(batches)
+
+
+def tensor_of(answer: Any, name: str) -> Any:
+    """Return the tensor that a module answers, or that is the ``logits`` of its answer, as in models of Hugging Face."""
+    import torch
+
+    tensor = getattr(answer, "logits", answer)
+    if not isinstance(tensor, torch.Tensor):
+        raise InputError(f"{name} returns a {type(answer).__name__}: wrap it in a module that returns one tensor")
+    return tensor
+
+
+def first_parameter(module: Any) -> Any:
+    """Return the tensor whose type and device records must have: the first of the parameters, or else of the buffers."""
+    import torch
+
+    buffers = (part for part in module.buffers() if part.is_floating_point())
+    return next(module.parameters(), next(buffers, torch.zeros(0)))
+
+
+def without_sample_gradients(module: Any) -> Any:
+    """Return a module of Opacus that records gradients by record as a copy that does not; any other one unchanged.
+
+    Its hooks stay in the wrapped module and would fail where gradients are taken in evaluation mode.
+    """
+    opacus = sys.modules.get("opacus")
+    if opacus is None or not isinstance(module, opacus.grad_sample.AbstractGradSampleModule):
+        return module
+    # Outputs of the last training step, which can't be copied and are not needed.
+    recorded = [part.activations for part in module.modules() if type(getattr(part, "activations", None)) is list]
+    return deepcopy(module, {id(outputs): [] for outputs in recorded}).to_standard_module()
 
 
 @contextmanager
 def evaluation_mode(module: Any) -> Iterator[None]:
     """Switch every submodule to evaluation mode, and restore the mode of each afterwards."""
     training = [(part, part.training) for part in module.modules()]
-    module.eval()
+    with suppress(NotImplementedError):  # an exported program has the mode in which it was exported
+        module.eval()
     try:
         yield
     finally:

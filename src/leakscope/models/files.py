@@ -29,7 +29,7 @@ from leakscope.models.trial import limits_for, try_model
 from leakscope.models.trusted import known_types
 
 PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
-TORCH_SUFFIXES = {".pt", ".pth"}
+TORCH_SUFFIXES = {".pt", ".pth", ".pt2"}
 #: First bytes of gzip, bzip2, xz, lzma, lz4 and zlib files, in which joblib compresses its pickles.
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\x00\x00", b'\x04"M\x18', b"x\x01", b"x^", b"x\x9c", b"x\xda")
 

@@ -102,13 +102,14 @@ def model_fingerprint(model: Any, digest: str | None = None) -> dict[str, str]:
 
 def _parameters(model: Any) -> str:
     from leakscope.data.fingerprints import fingerprint
+    from leakscope.models.adapters import without_sample_gradients
     from leakscope.models.model import Model
     from leakscope.models.remote import RemoteModel
 
     if isinstance(model, FunctionType | BuiltinFunctionType | MethodType | partial | RemoteModel | Model):
         return NONE
     try:
-        return fingerprint(model, fitted=True, generators=False)
+        return fingerprint(without_sample_gradients(model), fitted=True, generators=False)
     except Exception:  # user objects may raise anything; the audit is valid without this digest
         return NONE
 

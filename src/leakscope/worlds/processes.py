@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -115,6 +115,8 @@ def _end_with_parent(parent: int) -> None:
     starts workers from several threads.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):
+        os.dup2(2, 1)  # the user's code may print, and standard output holds the result alone
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
     if not hasattr(signal, "SIGKILL"):  # on Windows the parent id does not change when the parent ends

@@ -17,7 +17,7 @@ from torch.func import functional_call
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
-from leakscope.models.adapters import evaluation_mode
+from leakscope.models.adapters import evaluation_mode, first_parameter, tensor_of
 from leakscope.models.model import Outputs
 from leakscope.releases.feature_explanations.linear import quadrature
 from leakscope.releases.feature_explanations.noise import mixed
@@ -77,7 +77,7 @@ class _MethodRun:
     def __init__(self, view: NetworkView, how: FeatureExplanation, first: NDArray[Any]) -> None:
         self.view, self.how = view, how
         self.state = {name: part.detach() for name, part in view.module.state_dict(keep_vars=True).items()}
-        parameter = next(iter(view.module.parameters()), torch.zeros(0))
+        parameter = first_parameter(view.module)
         self.dtype, self.device = parameter.dtype, parameter.device
         if self.dtype not in (torch.float16, torch.float32, torch.float64):
             kind = str(self.dtype).removeprefix("torch.")
@@ -106,7 +106,7 @@ class _MethodRun:
             answer = self._call(record)
         self.writes = record._version > 0
         again = self._call(first.detach().clone())
-        if isinstance(answer, torch.Tensor) and not torch.allclose(answer, again, rtol=1e-3, equal_nan=True):
+        if not torch.allclose(answer, again, rtol=1e-3, equal_nan=True):
             raise InputError(
                 "the network gives different outputs for the same record: look for dropout or noise that is active "
                 "in evaluation mode"
@@ -128,8 +128,6 @@ class _MethodRun:
     def outputs(self, x: Any) -> Any:
         """Outputs that can be explained, one column per class."""
         raw = self._call(x.clone() if self.writes else x)
-        if not isinstance(raw, torch.Tensor):
-            raise InputError(f"the network returns a {type(raw).__name__}: wrap it in a module that returns one tensor")
         if raw.numel() % len(x) or not raw.numel():
             what = f"the network gives outputs of shape {tuple(raw.shape)} for {len(x)} records"
             raise InputError(f"{what}: return one row for each")
@@ -137,7 +135,8 @@ class _MethodRun:
 
     def _call(self, x: Any) -> Any:
         try:
-            return self.view.module(x) if self.scripted else functional_call(self.view.module, self.state, (x,))
+            answer = self.view.module(x) if self.scripted else functional_call(self.view.module, self.state, (x,))
+            return tensor_of(answer, "the network")
         except InputError:
             raise
         except Exception as error:
