@@ -111,7 +111,7 @@ def test_refusal_of_a_pickle_says_how_to_convert(tmp_path):
     assert load_model(path, trust_pickle=True).predict_proba(X).shape == (60, 2)
 
 
-@pytest.mark.parametrize("options", [{}, {"zipmap": False}])
+@pytest.mark.parametrize("options", [{}, {"zipmap": False}, {"zipmap": "columns"}])
 def test_onnx_with_an_input_per_column_gives_the_probabilities_of_the_pipeline(tmp_path, options):
     model = text_pipeline()
     loaded = load_model(write_onnx(model, FRAME, tmp_path / "model.onnx", **options))
@@ -136,6 +136,30 @@ def test_onnx_with_one_matrix_takes_arrays_and_frames_and_survives_pickling(tmp_
     assert np.array_equal(pickle.loads(pickle.dumps(loaded))(X), loaded(X))
     with pytest.raises(InputError, match=r"model\.onnx.*\b3\b.*\(60,.2\)"):
         make_target(loaded, (X[:, :2], labels), (X[:, :2], labels), classes=model.classes_)
+
+
+@pytest.mark.parametrize("zipmap", [True, False, "columns"])
+@pytest.mark.parametrize("labels", [y, np.where(y, "yes of course", "no"), np.arange(60) % 12, 3 * y - 5])
+def test_onnx_probabilities_with_and_without_zipmap(tmp_path, zipmap, labels):
+    model = LogisticRegression(max_iter=1000).fit(X, labels)
+    loaded = load_model(write_onnx(model, X, tmp_path / "model.onnx", zipmap=zipmap))
+    assert loaded(X) == pytest.approx(model.predict_proba(X), abs=1e-5)
+    target = make_target(loaded, (X, labels), (X, labels))
+    assert target.model.classes.tolist() == model.classes_.tolist()
+    assert target.model.predict(X) == pytest.approx(model.predict_proba(X), abs=1e-5)
+
+
+def test_onnx_with_two_outputs_of_numbers_is_refused(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    make, kinds = onnx.helper, onnx.TensorProto
+    outputs = [make.make_tensor_value_info(name, kinds.FLOAT, ["n", 3]) for name in ("i1", "i2")]
+    inputs = [make.make_tensor_value_info("x", kinds.FLOAT, ["n", 3])]
+    nodes = [make.make_node("Identity", ["x"], [name]) for name in ("i1", "i2")]
+    graph = make.make_graph(nodes, "two", inputs, outputs)
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match="'i1', 'i2'"):
+        load_model(tmp_path / "model.onnx")
 
 
 def test_onnx_regressor(tmp_path):

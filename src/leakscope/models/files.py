@@ -22,7 +22,7 @@ from leakscope.core.failures import cause, describe
 from leakscope.data.records import as_matrix, list_names
 from leakscope.models.entry import missing_module
 from leakscope.models.model import Task
-from leakscope.models.onnx_session import import_onnxruntime, open_session, value_type
+from leakscope.models.onnx_session import classes_of_columns, import_onnxruntime, open_session, value_type
 from leakscope.models.onnx_weights import weight_files
 from leakscope.models.remote import is_address, model_at
 from leakscope.models.trial import limits_for, try_model
@@ -233,14 +233,17 @@ class OnnxModel:
         self.inputs = self.session.get_inputs()
         if any(node.shape and isinstance(node.shape[0], int) for node in self.inputs):
             raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis")
-        self.output, self.task = self._choose_output()
+        self.outputs, self.task = self._choose_outputs()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OnnxModel, (self.path, self.digest)
 
-    def _choose_output(self) -> tuple[str, Task | None]:
-        """Return the name of the output to read, and the task if the outputs determine it."""
+    def _choose_outputs(self) -> tuple[list[str], Task | None]:
+        """Return the names of the outputs to read, and the task if the outputs determine it."""
         outputs = self.session.get_outputs()
+        if (classes := classes_of_columns(outputs)) is not None:
+            self.classes = classes
+            return [node.name for node in outputs[1:]], "classification"
         maps = [node for node in outputs if node.type.startswith("seq(map")]
         numbers = maps or [node for node in outputs if np.dtype(value_type(node.type)).kind == "f"]
         if len(numbers) != 1:
@@ -248,10 +251,12 @@ class OnnxModel:
             raise InputError(
                 f"{str(self.path)!r} has the outputs {names}: export one output of probabilities or values"
             )
-        return numbers[0].name, "classification" if len(outputs) > 1 or maps else None
+        return [numbers[0].name], "classification" if len(outputs) > 1 or maps else None
 
     def __call__(self, X: Any) -> NDArray[Any]:
-        (answers,) = self.session.run([self.output], self._feed(X))
+        answers, *more = self.session.run(self.outputs, self._feed(X))
+        if more:
+            return np.column_stack([np.asarray(answers), *more])
         if not isinstance(answers, list):
             return np.asarray(answers)
         self.classes = np.array(list(answers[0]))

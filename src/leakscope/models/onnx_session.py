@@ -41,6 +41,22 @@ def value_type(kind: str) -> Any:
     return TYPES.get(inner) or (np.dtype(inner).type if re.fullmatch(r"u?int\d+", inner) else object)
 
 
+def classes_of_columns(outputs: list[Any]) -> NDArray[Any] | None:
+    """Return the classes of a file with labels and one output per class, or None for another file.
+
+    skl2onnx names these outputs ``i0``, ``i1``, … or ``sno``, ``syes``, … with ``zipmap="columns"``.
+    """
+    label, *columns = outputs
+    names = [node.name for node in columns]
+    if len(names) < 2 or any(np.dtype(value_type(node.type)).kind != "f" for node in columns):
+        return None
+    if label.type == "tensor(string)" and all(name.startswith("s") for name in names):
+        return np.array([name[1:] for name in names])
+    if label.type == "tensor(int64)" and all(re.fullmatch(r"i-?\d+", name) for name in names):
+        return np.array([int(name[1:]) for name in names])
+    return None
+
+
 def generated_input(node: Any, records: int) -> NDArray[Any]:
     """Generate small numbers in the shape and type that an input declares; free dimensions have size 1."""
     shape = [size if isinstance(size, int) and size > 0 else 1 for size in node.shape]
