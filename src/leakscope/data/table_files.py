@@ -262,10 +262,6 @@ class ArrowTable(TableFile):
             self._data = datasets.dataset(path, format=kind, partitioning=levels)
             self._check_parts()
             schema, records = self._data.schema, self._data.count_rows()
-        if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
-            raise InputError(
-                f"{path} has several columns named '{safe_text(twice[0])}': give each column a unique name"
-            )
         if not records:
             raise InputError(f"{path} has no records: write one row per record")
         stored = (schema.pandas_metadata or {}).get("index_columns", [])
