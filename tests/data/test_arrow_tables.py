@@ -171,6 +171,27 @@ def test_only_the_columns_that_are_used_are_read(tmp_path, monkeypatch):
         assert (y.tolist(), groups["sex"].tolist(), ids.tolist()) == (["0", "1"], ["f", "m"], ["7", "8"])
 
 
+def test_categories_of_both_sets_are_joined_those_of_the_training_set_first(tmp_path):
+    order = pd.CategoricalDtype(["low", "high"], ordered=True)
+    kinds = (["b", "a"], ["low", "low"]), (["c", "a"], ["high", "low"])
+    tables = [
+        pd.DataFrame(
+            {
+                "kind": pd.Categorical(kind, categories=kind),
+                "level": pd.Series(level, dtype=order).cat.remove_unused_categories(),
+                "label": [0, 1],
+            }
+        )
+        for kind, level in kinds
+    ]
+    paths = tuple(write(table, tmp_path / f"{place}.parquet") for place, table in enumerate(tables))
+    sets = read_sets(paths, None, label="label", groups=None, id_column=None, drop=None)
+    for (X, _), (kind, level) in zip((sets.train, sets.holdout), kinds, strict=True):
+        assert X["kind"].cat.categories.tolist() == ["b", "a", "c"]
+        assert (X["kind"].tolist(), X["level"].tolist()) == (kind, level)
+    assert sets.train[0]["level"].cat.categories.tolist() == ["low"]
+
+
 # --- errors -------------------------------------------------------------------------------------------------------------
 
 

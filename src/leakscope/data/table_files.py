@@ -117,7 +117,8 @@ class TextTable(TableFile):
         separator = form.mark or detect_separator(lines, path, form.decimal)
         self.decimal = form.decimal or detect_decimal(lines, separator, path)
         self._options |= {"sep": separator, "decimal": self.decimal}
-        self.columns = [str(name) for name in self._read(nrows=0).columns]
+        self._header = self._read(header=None, nrows=1, dtype=str).iloc[0].tolist()
+        self.columns = [str(name) for name in self._read(nrows=0).columns]  # pandas renames duplicates
 
     def read(self, names: list[str] | None = None) -> pd.DataFrame:
         return self._whole if names is None else self._whole[names]
@@ -129,8 +130,7 @@ class TextTable(TableFile):
 
     def check(self, names: list[str], what: str) -> None:
         super().check(names, what)
-        header = self._read(header=None, nrows=1, dtype=str).iloc[0].tolist()  # pandas renames duplicates
-        if twice := [name for name in names if header.count(name) > 1]:
+        if twice := [name for name in names if self._header.count(name) > 1]:
             raise InputError(
                 f"{self.path} has several columns named '{safe_text(twice[0])}': give each column a unique name"
             )

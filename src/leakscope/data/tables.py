@@ -111,6 +111,19 @@ def _feature_names(columns: list[str], hidden: list[str], model: Any, groups: li
     return without if wanted != len(rest) and wanted == len(without) else rest
 
 
+def _share_categories(train: pd.DataFrame, holdout: pd.DataFrame) -> None:
+    """Give categorical columns the categories of both sets, those of the training set first; ordered ones are unchanged.
+
+    Columns with different categories become texts where records of both sets are put together.
+    """
+    for name in [name for name in train.columns if name in holdout.columns]:
+        types = train[name].dtype, holdout[name].dtype
+        if all(isinstance(kind, pd.CategoricalDtype) and not kind.ordered for kind in types) and types[0] != types[1]:
+            categories = train[name].cat.categories.union(holdout[name].cat.categories, sort=False)
+            for table in (train, holdout):
+                table[name] = table[name].cat.set_categories(categories)
+
+
 @dataclass(frozen=True)
 class Sets:
     """Training set and holdout in the form that `leakscope.audit` takes."""
@@ -143,6 +156,7 @@ def read_sets(
         return table, _labels(file, y, model)
 
     train, holdout = map(read, files)
+    _share_categories(train[0], holdout[0])
     return Sets(
         train,
         holdout,
