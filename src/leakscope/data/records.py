@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import vstack
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
+from leakscope.data.containers import (
+    as_pandas,
+    as_sparse,
+    is_foreign,
+    is_sparse,
+    is_torch_data,
+    plain_sparse,
+    read_dataset,
+)
 
 #: Names of the two data sets in messages.
 SETS = TRAIN, HOLDOUT = "the training set", "the holdout"
@@ -26,7 +36,7 @@ class Records:
     Parameters
     ----------
     X
-        Features: a DataFrame, or an array whose first axis is the records.
+        Features: a DataFrame, a sparse matrix, or an array whose first axis is the records.
     y
         Labels: int64 positions in the model's classes, or float64 values for regression.
     ids
@@ -79,22 +89,38 @@ def join_records(first: Records, second: Records) -> Records:
     >>> len(join_records(side, side))
     4
     """
-    both = [first.X, second.X]
-    X = pd.concat(both, ignore_index=True) if isinstance(first.X, pd.DataFrame) else np.concatenate(both)
+    X = stack_rows(first.X, second.X)
     known = [part.places for part in (first, second) if part.places is not None]
     places = np.concatenate(known) if len(known) == 2 else None
     return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places)
 
 
+def stack_rows(first: Any, second: Any) -> Any:
+    """Return the features of two sets of one type, one below the other.
+
+    Examples
+    --------
+    >>> stack_rows(np.zeros((1, 2)), np.ones((1, 2))).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    if isinstance(first, pd.DataFrame):
+        return pd.concat([first, second], ignore_index=True)
+    if is_sparse(first):
+        return as_sparse(vstack([plain_sparse(first), plain_sparse(second)], format="csr"), "the records")
+    return np.concatenate([first, second])
+
+
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return rows of a DataFrame, Series or array, always as a writable copy."""
+    """Return rows of a DataFrame, Series, sparse matrix or array, always as a writable copy."""
     named = isinstance(X, pd.DataFrame | pd.Series)
     if isinstance(rows, slice):
-        return X.iloc[rows].copy() if named else np.array(X[rows])
+        return X.iloc[rows].copy() if named else X[rows].copy() if is_sparse(X) else np.array(X[rows])
     # Indexing by positions and masks copies.
     if named:
         return X.iloc[rows]
     rows = np.asarray(rows)
+    if is_sparse(X):
+        return X[rows]
     return np.asarray(np.take(X, rows, axis=0) if rows.dtype.kind in "iu" else X[rows])
 
 
@@ -122,7 +148,9 @@ def plain(value: Any) -> Any:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Convert anything array-like, including torch tensors, to an array."""
+    """Convert anything array-like, including torch tensors and columns of other libraries, to an array."""
+    if is_foreign(values):
+        return as_pandas(values, "a column").to_numpy()
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
@@ -161,6 +189,14 @@ def _infinite(table: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _find(kind: str, X: Any, is_bad: Callable[[Any], Any]) -> BadValues:
     found = BadValues(kind, np.zeros(len(X), dtype=bool), [], [])
+    if is_sparse(X):
+        cells = X.tocoo()
+        bad = is_bad(cells.data)
+        found.rows[cells.row[bad]] = True
+        columns, first = np.unique(cells.col[bad], return_index=True)  # the cells are in the order of the rows
+        found.columns.extend(columns.tolist())
+        found.first.extend(cells.row[bad][first].tolist())
+        return found
     for names, table in _tables(X):
         if table.dtype.kind in "biu" or not table.size:
             continue
@@ -191,14 +227,18 @@ def _tables(X: Any) -> Iterator[tuple[list[Any], NDArray[Any]]]:
 
 
 def read_features(X: Any, where: str) -> Any:
-    """Return a DataFrame unchanged, and anything else as an array whose first axis is the records."""
+    """Return features as a DataFrame, a sparse matrix, or an array whose first axis is the records.
+
+    A pandas data frame is returned unchanged, and data frames of other libraries become one (`containers`).
+    """
+    X = as_pandas(X, f"the table of {where}") if is_foreign(X) else X
     if isinstance(X, pd.DataFrame):
         twice = X.columns[X.columns.duplicated()].unique()
         if len(twice):
             raise InputError(f"{where} has more than one column named {list_names(twice)}: rename the duplicates")
         return X
-    if hasattr(X, "toarray"):
-        raise InputError(f"the features of {where} are a sparse matrix: pass X.toarray()")
+    if is_sparse(X):
+        return as_sparse(X, where)
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
         return np.array(X, dtype=object)  # texts of any length
     try:
@@ -233,7 +273,9 @@ def read_labels(y: Any, where: str) -> NDArray[Any]:
 
 
 def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[Caveat]]:
-    """Read features and labels of one set; return them with warnings about their row names."""
+    """Read features and labels of one set, also from a torch data set; return them with warnings about their row names."""
+    if is_torch_data(pair):
+        pair = read_dataset(pair, where)
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(f"{where} must be a pair (X, y) of features and labels")
     X, y = read_features(pair[0], where), read_labels(pair[1], where)
@@ -251,6 +293,8 @@ def same_columns(X: Any, other: Any) -> Any:
     """Return the holdout with its columns in the order of the training set; refuse different columns."""
     if isinstance(X, pd.DataFrame) != isinstance(other, pd.DataFrame):
         raise InputError("one of train= and holdout= is a DataFrame, the other is not: pass both as the same type")
+    if is_sparse(X) != is_sparse(other):
+        raise InputError("one of train= and holdout= is sparse, the other is not: pass both as the same type")
     if not isinstance(X, pd.DataFrame):
         if X.shape[1:] != other.shape[1:]:
             raise InputError(
@@ -306,6 +350,8 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
     """
     if groups is None:
         return {}, {}
+    if is_foreign(groups):
+        groups = as_pandas(groups, "groups")
     if isinstance(groups, str):
         groups = [groups]
     if isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups):
@@ -342,6 +388,7 @@ def _columns(X: Any, names: Sequence[str]) -> pd.DataFrame:
 
 def _frame(groups: Any) -> pd.DataFrame:
     """Convert groups to a DataFrame with named columns."""
+    groups = as_pandas(groups, "groups") if is_foreign(groups) else groups
     if isinstance(groups, pd.DataFrame | Mapping):
         return pd.DataFrame(groups)
     if isinstance(groups, pd.Series):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.core.result import Caveat
+from leakscope.data.containers import is_sparse, is_torch_data, native_form
 from leakscope.data.records import (
     HOLDOUT,
     TRAIN,
@@ -27,14 +28,17 @@ from leakscope.data.records import (
     read_pair,
     row_name,
     same_columns,
+    take_rows,
 )
 from leakscope.models.adapters import (
     EstimatorOutputs,
     FunctionOutputs,
     Layout,
+    Native,
+    NativeCall,
     as_function,
+    booster_library,
     checked,
-    estimator_layout,
     estimator_model,
     estimator_name,
     frozen_parts,
@@ -103,7 +107,9 @@ def make_target(
         of XGBoost or LightGBM, a torch module, a callable, or a `Model`. A callable takes records in the form that you
         pass and returns probabilities, or values for regression; one column is the probability of the second class.
     train, holdout
-        Pairs (X, y) of members and of non-members. Columns that a scikit-learn model was not fitted on are dropped.
+        Pairs (X, y) of members and of non-members. X is an array, a list, a scipy sparse matrix, or a data frame of pandas,
+        polars or any library with the Arrow or dataframe protocol (`data.containers`); a torch `Dataset` or `DataLoader`
+        of pairs (x, y) stands for both. Columns that a scikit-learn model was not fitted on are dropped.
     groups
         Names of columns of X, a Series or DataFrame with columns of X (``X["race"]``), or a pair of Series, DataFrames
         or arrays, one for the training set and one for the holdout.
@@ -139,8 +145,10 @@ def make_target(
     levels, other_levels = read_groups(groups, X, other)
     pair = ids if isinstance(ids, tuple | list) and len(ids) == 2 and np.ndim(ids[0]) == 1 else (ids, None)
     names, other_names = read_ids(pair[0], X, TRAIN), read_ids(pair[1], other, HOLDOUT)
-    adapted = _adapt(model, X, [y, other_y], task, classes, outputs)
+    native = None if is_torch_data(train) else native_form(train[0])
+    adapted = _adapt(_in_native_form(model, native), X, [y, other_y], task, classes, outputs)
     X, other = _used(adapted, X), _used(adapted, other)
+    adapted = _native_if_needed(adapted, X, native)
     members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN))
     nonmembers = Records(
         other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
@@ -148,7 +156,7 @@ def make_target(
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
         request = PredictionRequest(records.X, where, records.places, adapted.block is None)
         request.attempt(adapted.predict, adapted.name, probe(records.X))
-    learner, why_not = _learner(model, adapted, fit)
+    learner, why_not = _learner(model, adapted, fit, native)
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
 
 
@@ -185,6 +193,33 @@ def _adapt(
     if outputs is None:
         outputs = torch_outputs(model, raw) if is_torch_module(model) else "probabilities"
     return function_model(model, task, known, outputs)
+
+
+def _in_native_form(model: Any, native: Native | None) -> Any:
+    """Return a callable that gets the records as the user passed them; other models unchanged."""
+    if native is None or is_estimator(model) or is_torch_module(model) or booster_library(model):
+        return model
+    if isinstance(model, Model):
+        return replace(model, predict=NativeCall(model.predict, native))
+    own = type(model).__module__.startswith("leakscope.")  # an ONNX file or a server, which take data frames
+    return NativeCall(model, native) if callable(model) and not isinstance(model, type) and not own else model
+
+
+def _native_if_needed(model: Model, X: Any, native: Native | None) -> Model:
+    """Return an estimator that gets the user's kind of data frame, if it fails on that of pandas and not on this."""
+    if native is None or is_sparse(X) or not isinstance(model.predict, EstimatorOutputs):
+        return model
+    part = take_rows(X, slice(0, 1))
+    outputs = replace(model.predict, layout=replace(model.predict.layout, native=native))
+    return model if _works(model.predict, part) or not _works(outputs, part) else replace(model, predict=outputs)
+
+
+def _works(predict: Callable[[Any], Any], X: Any) -> bool:
+    try:
+        predict(X)
+    except Exception:
+        return False
+    return True
 
 
 def _used(model: Model, X: Any) -> Any:
@@ -264,7 +299,7 @@ class EstimatorFit:
                 f"{name} can't be trained again on {len(y)} records: {describe(error)}"
                 f"{about_texts(X, error) or ' (or pass fit= with your own training)'}"
             ) from cause(error)
-        return align(estimator_model(estimator), self.classes)
+        return align(estimator_model(estimator, self.layout.native), self.classes)
 
 
 def _memories(estimator: Any, parameters: Mapping[str, Any]) -> list[str]:
@@ -291,10 +326,12 @@ class FunctionFit:
                     trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
             except Exception as error:
                 raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}") from cause(error)
+        native = self.fit.native if isinstance(self.fit, NativeCall) else None
+        trained = _in_native_form(trained, native)
         if isinstance(trained, Model):
             model = checked(trained)
         elif is_estimator(trained):
-            model = estimator_model(trained)
+            model = _native_if_needed(estimator_model(trained), X, native)
         else:
             model = function_model(trained, self.task, self.classes, self.outputs, one_thread=True)
         if model.task != self.task:
@@ -313,13 +350,16 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | None, list[Caveat]]:
+def _learner(
+    model: Any, adapted: Model, fit: Any, native: Native | None
+) -> tuple[TrainingRecipe | None, list[Caveat]]:
     """Return the training recipe of a model, or None and the reasons."""
     if fit is not None:
         if not callable(fit):
             raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model")
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
-        recipe = FunctionFit(fit, adapted.task, adapted.classes, outputs, is_torch_module(model))
+        train = fit if native is None else NativeCall(fit, native)
+        recipe = FunctionFit(train, adapted.task, adapted.classes, outputs, is_torch_module(model))
         return TrainingRecipe(adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit)))), []
     if not is_estimator(model):
         return None, []
@@ -331,7 +371,7 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | Non
         return None, [Caveat("not_cloneable", {"model": adapted.name, "error": describe(error)})]
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
-    again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
+    again = EstimatorFit(estimator, adapted.predict.layout, adapted.classes)
     return TrainingRecipe(adapted.name, again, training_key(again)), []
 
 

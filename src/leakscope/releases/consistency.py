@@ -24,7 +24,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import fingerprint
-from leakscope.data.records import Records, take_rows
+from leakscope.data.records import Records, stack_rows, take_rows
 from leakscope.models.model import Model
 from leakscope.models.predicting import predict_in_blocks
 from leakscope.models.target import Target
@@ -160,11 +160,11 @@ def _ask(model: Model, X: Any) -> Floats:
 
 def _some_records(target: Target, rng: np.random.Generator) -> Any:
     """Some members and some non-members, one below the other."""
-    parts = [
+    first, second = (
         take_rows(side.X, rng.choice(len(side), min(ASKED, len(side)), replace=False))
         for side in (target.members, target.nonmembers)
-    ]
-    return pd.concat(parts, ignore_index=True) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
+    )
+    return stack_rows(first, second)
 
 
 def _tolerance(model: Model, answers: Floats, labels: NDArray[Any]) -> Floats:
