@@ -171,9 +171,8 @@ def _column(column: Any) -> pd.Series[Any]:
     import narwhals as nw
 
     kind = column.dtype
-    if isinstance(kind, nw.Categorical | nw.Enum):
-        levels = kind.categories if isinstance(kind, nw.Enum) else column.cat.get_categories().to_list()
-        return pd.Series(pd.Categorical(column.to_list(), categories=list(levels)))
+    if isinstance(kind, nw.Enum):  # other categories differ from table to table: they become text
+        return pd.Series(pd.Categorical(column.to_list(), categories=list(kind.categories)))
     if kind.is_integer() or kind.is_float() or kind == nw.Boolean:
         if not column.is_null().any():
             return pd.Series(np.array(column.to_numpy()))

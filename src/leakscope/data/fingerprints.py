@@ -144,7 +144,9 @@ class _Digest:
             self.add_pandas(thing)
         elif is_sparse(thing):
             cells = thing.tocoo()  # flags that scipy sets later are not content
-            self.add_all("sparse", (thing.format, thing.shape, cells.data, *(at.astype(np.int64) for at in cells.coords)))
+            self.add_all(
+                "sparse", (thing.format, thing.shape, cells.data, *(at.astype(np.int64) for at in cells.coords))
+            )
         elif isinstance(thing, CodeType):
             self.add_code(thing)
         elif isinstance(thing, FunctionType):

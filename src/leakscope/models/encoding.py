@@ -83,7 +83,9 @@ def _scaled(X: Any) -> Any:
 
     if is_sparse(X):
         if X.shape[1] > MOST_COLUMNS:
-            raise InputError(f"the sparse records have {X.shape[1]} columns, more than {MOST_COLUMNS}: use fewer columns")
+            raise InputError(
+                f"the sparse records have {X.shape[1]} columns, more than {MOST_COLUMNS}: use fewer columns"
+            )
         X = X.toarray()
     if not isinstance(X, pd.DataFrame):
         flat = FunctionTransformer(_flat)

@@ -350,9 +350,7 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(
-    model: Any, adapted: Model, fit: Any, native: Native | None
-) -> tuple[TrainingRecipe | None, list[Caveat]]:
+def _learner(model: Any, adapted: Model, fit: Any, native: Native | None) -> tuple[TrainingRecipe | None, list[Caveat]]:
     """Return the training recipe of a model, or None and the reasons."""
     if fit is not None:
         if not callable(fit):

@@ -115,7 +115,11 @@ def _change(X: Any, rows: Indices, keys: NDArray[np.uint64], spreads: Floats) ->
     source = np.where((other < len(X)) & (spreads == 0), other, own[:, None])
     if not isinstance(X, pd.DataFrame):
         sparse = is_sparse(X)
-        cells = X[source, np.arange(width)].toarray() if sparse else np.take_along_axis(X.reshape(len(X), -1), source, axis=0)
+        cells = (
+            X[source, np.arange(width)].toarray()
+            if sparse
+            else np.take_along_axis(X.reshape(len(X), -1), source, axis=0)
+        )
         if len(noisy):
             cells[:, noisy] = (cells[:, noisy] + added).astype(X.dtype)
         return type(X)(cells) if sparse else cells.reshape(-1, *X.shape[1:])
