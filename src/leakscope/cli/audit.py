@@ -29,6 +29,7 @@ def audit(
     conditions: Conditions,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
     releases: Annotated[
         str | None,
         option(
@@ -69,7 +70,7 @@ def audit(
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+            loaded, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids,
             releases=None if releases is None else releases.split(","),
             attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
             command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,

@@ -31,6 +31,7 @@ def compare(
     ] = USUAL,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
     releases: Annotated[
         str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -70,7 +71,7 @@ def compare(
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
+            loaded, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids, defenses=chosen,
             releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
             command=shared.command_line(context), progress=progress, **said, **asked,
         )  # fmt: skip

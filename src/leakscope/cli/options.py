@@ -80,6 +80,14 @@ Drop = Annotated[str | None, option(INPUT, "Columns that are not inputs of the m
 IdColumn = Annotated[str | None, option(INPUT, "Column with the ids of the records; not used as a feature.")]
 NoFeatures = Annotated[str | None, option(INPUT, "Columns that are not used as features, separated by commas.")]
 Groups = Annotated[str | None, option(INPUT, "Columns of groups to compare, separated by commas.")]
+Bins = Annotated[
+    list[str] | None,
+    option(
+        INPUT,
+        "Ends of the bins of a numeric group column, age=18,30,50; may be repeated. Five bins by default.",
+        "--bins",
+    ),
+]
 Task = Annotated[str | None, option(INPUT, "classification or regression, if the file does not state it.")]
 Outputs = Annotated[
     str | None, option(INPUT, "Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
@@ -338,6 +346,25 @@ def seconds(text: str | None, option: str) -> float | None:
     if found is None or not float(found[1]):
         raise InputError(f"{option} takes a time such as 90s, 10m or 2h, not {text!r}")
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def read_bins(given: Sequence[str] | None) -> dict[str, list[float] | None] | None:
+    """The ends of bins by column; a column without ends keeps its values.
+
+    Examples
+    --------
+    >>> read_bins(["age=18,30,50; pay=1000", "ward="])
+    {'age': [18.0, 30.0, 50.0], 'pay': [1000.0], 'ward': None}
+    """
+    if not given:
+        return None
+    found: dict[str, list[float] | None] = {}
+    for part in ";".join(given).split(";"):
+        name, equals, ends = part.strip().rpartition("=")
+        if not equals or not name:
+            raise InputError(f"--bins takes a column and ends, such as age=18,30,50, not {part.strip()!r}")
+        found[name] = numbers(ends, f"--bins {name}=", float) if ends.strip() else None
+    return found
 
 
 def numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:

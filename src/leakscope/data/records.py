@@ -14,6 +14,7 @@ from scipy.sparse import vstack
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
+from leakscope.data.bins import Bins, bin_columns, did_you_mean
 from leakscope.data.containers import (
     as_pandas,
     as_sparse,
@@ -342,21 +343,34 @@ def same_row_names(values: Any, X: Any, what: str) -> None:
         raise InputError(f"{what} have row names that differ from those of X: reorder them like X, or pass an array")
 
 
-def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def read_groups(
+    groups: Any, X: Any, other: Any, bins: Bins | None = None
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """Read the levels of each group column, for the training set and for the holdout.
 
     ``groups`` is None, column names, a Series or DataFrame whose columns are in the holdout too, or a pair
-    (training groups, holdout groups).
+    (training groups, holdout groups). Numeric columns with many values are binned (`bins.bin_columns`).
     """
+    train, holdout = _group_tables(groups, X, other)
+    for table, count, where in ((train, len(X), TRAIN), (holdout, len(other), HOLDOUT)):
+        if groups is not None and len(table) != count:
+            raise InputError(
+                f"groups of {where} have {len(table)} rows, but it has {count} records: pass one per record"
+            )
+    train, holdout = bin_columns(train, holdout, bins)
+    return _levels(train), _levels(holdout)
+
+
+def _group_tables(groups: Any, X: Any, other: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     if groups is None:
-        return {}, {}
+        return pd.DataFrame(), pd.DataFrame()
     if is_foreign(groups):
         groups = as_pandas(groups, "groups")
     if isinstance(groups, str):
         groups = [groups]
     if isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups):
         groups = list(dict.fromkeys(groups))
-        return _levels(_columns(X, groups), len(X), "the training set"), _holdout_levels(other, groups)
+        return _columns(X, groups), _holdout_table(other, groups)
     if isinstance(groups, list | tuple) and len(groups) == 2:
         same_row_names(groups[0], X, "groups of the training set")
         same_row_names(groups[1], other, "groups of the holdout")
@@ -365,24 +379,25 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
             holdout.columns = train.columns
         if list(train.columns) != list(holdout.columns):
             raise InputError(f"groups of the holdout must have the columns of the training set: {list_names(train)}")
-        return _levels(train, len(X), "the training set"), _levels(holdout, len(other), "the holdout")
+        return train, holdout
     if not isinstance(groups, pd.Series | pd.DataFrame):
         raise InputError("groups= lacks the groups of the holdout: pass a pair groups=(train_groups, holdout_groups)")
     same_row_names(groups, X, "groups of the training set")
     train = _frame(groups)
-    return _levels(train, len(X), "the training set"), _holdout_levels(other, list(train.columns))
+    return train, _holdout_table(other, list(train.columns))
 
 
-def _holdout_levels(other: Any, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
+def _holdout_table(other: Any, names: Sequence[Any]) -> pd.DataFrame:
     if not isinstance(other, pd.DataFrame) or not set(names) <= set(other.columns):
         raise InputError(f"the holdout lacks columns {list_names(names)}: pass groups=(train_groups, holdout_groups)")
-    return _levels(other[list(names)], len(other), "the holdout")
+    return pd.DataFrame(other[list(names)])
 
 
 def _columns(X: Any, names: Sequence[str]) -> pd.DataFrame:
     lacking = [name for name in names if not isinstance(X, pd.DataFrame) or name not in X.columns]
     if lacking:
-        raise InputError(f"the training set has no group column {list_names(lacking)}: name columns of X")
+        near = did_you_mean(lacking[0], X.columns if isinstance(X, pd.DataFrame) else ())
+        raise InputError(f"the training set has no group column {list_names(lacking)}{near or ': name columns of X'}")
     return pd.DataFrame(X[list(names)])
 
 
@@ -400,9 +415,7 @@ def _frame(groups: Any) -> pd.DataFrame:
     return pd.DataFrame(table.reshape(len(table), -1), columns=names)
 
 
-def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[Any]]:
-    if len(table) != records:
-        raise InputError(f"groups of {where} have {len(table)} rows, but it has {records} records: pass one per record")
+def _levels(table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     levels = {}
     for name in table.columns:
         codes, values = pd.factorize(table[name])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.core.result import Caveat
+from leakscope.data.bins import Bins
 from leakscope.data.containers import is_sparse, is_torch_data, native_form
 from leakscope.data.records import (
     HOLDOUT,
@@ -95,6 +96,7 @@ def make_target(
     classes: ArrayLike | None = None,
     outputs: Outputs | None = None,
     ids: Any = None,
+    bins: Bins | None = None,
 ) -> Target:
     """Create a target from a model, its training set and a holdout, and check that they are consistent.
 
@@ -112,7 +114,10 @@ def make_target(
         of pairs (x, y) stands for both. Columns that a scikit-learn model was not fitted on are dropped.
     groups
         Names of columns of X, a Series or DataFrame with columns of X (``X["race"]``), or a pair of Series, DataFrames
-        or arrays, one for the training set and one for the holdout.
+        or arrays, one for the training set and one for the holdout. A numeric column with more than 20 values is binned.
+    bins
+        Ends of the bins of numeric group columns, ``{"age": [18, 30, 50]}``; None for a column that keeps its values. By
+        default quantiles: five bins of about equal numbers of records.
     fit
         ``fit(X, y, rng)`` trains the model on some of the records, with labels in the form that you pass, and returns
         any kind of model named above. Not needed for scikit-learn models: they are cloned, every ``random_state`` is
@@ -142,7 +147,7 @@ def make_target(
     X, y, warnings = read_pair(train, TRAIN)
     other, other_y, more = read_pair(holdout, HOLDOUT)
     other = same_columns(X, other)
-    levels, other_levels = read_groups(groups, X, other)
+    levels, other_levels = read_groups(groups, X, other, bins)
     pair = ids if isinstance(ids, tuple | list) and len(ids) == 2 and np.ndim(ids[0]) == 1 else (ids, None)
     names, other_names = read_ids(pair[0], X, TRAIN), read_ids(pair[1], other, HOLDOUT)
     native = None if is_torch_data(train) else native_form(train[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ def audit(
     holdout: tuple[Any, Any] | None = None,
     *,
     groups: Any = None,
+    bins: Mapping[str, Sequence[float] | None] | None = None,
     ids: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Task | None = None,
@@ -81,7 +82,7 @@ def audit(
 
     Parameters
     ----------
-    model, train, holdout, groups, ids, fit, task, classes, outputs
+    model, train, holdout, groups, bins, ids, fit, task, classes, outputs
         A `Target` alone, or what :func:`~leakscope.models.target.make_target` takes. ``holdout`` must come from the population of
         ``train``, and the model must not be trained on it.
     releases
@@ -144,7 +145,7 @@ def audit(
     work = read_work(asked, workers, cluster, cache, progress)
     claimed = None if epsilon is None else promised(epsilon, delta)
     target = read_target(
-        model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
+        model, train, holdout, groups=groups, bins=bins, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
     with work.clock("ask again"):
         target, consistency = average_random_answers(target, repeats, work.settings.seed)

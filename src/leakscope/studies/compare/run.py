@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ def compare(
     *,
     defenses: Sequence[Defense | str] | Defense | str,
     groups: Any = None,
+    bins: Mapping[str, Sequence[float] | None] | None = None,
     ids: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Task | None = None,
@@ -80,7 +81,7 @@ def compare(
 
     Parameters
     ----------
-    model, train, holdout, groups, ids, fit, task, classes, outputs
+    model, train, holdout, groups, bins, ids, fit, task, classes, outputs
         See :func:`leakscope.audit`. Defenses that change training need a model that can be trained again.
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
@@ -121,7 +122,7 @@ def compare(
     check_number("utility_loss", utility_loss, 0, 1)
     check_references(settings)
     target = read_target(
-        model, train, holdout, groups=groups, ids=ids, fit=fit, task=task, classes=classes, outputs=outputs
+        model, train, holdout, groups=groups, bins=bins, ids=ids, fit=fit, task=task, classes=classes, outputs=outputs
     )
     target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
