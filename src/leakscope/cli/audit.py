@@ -30,6 +30,7 @@ def audit(
     out: shared.Out = None,
     groups: shared.Groups = None,
     bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None,
         option(
@@ -65,7 +66,7 @@ def audit(
     shared.check_out(out)
     others = [load(folder) for folder in include or ()]
     asked = training.read()
-    loaded, digest, sets, said = data.read(groups)
+    loaded, digest, sets, said = data.read(groups, weights)
     if training.retrain and not training.random_split and sys.stderr.isatty():
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:

@@ -32,6 +32,7 @@ def compare(
     out: shared.Out = None,
     groups: shared.Groups = None,
     bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -66,7 +67,7 @@ def compare(
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
     asked = training.read()
-    loaded, _, sets, said = data.read(shown)
+    loaded, _, sets, said = data.read(shown, weights)
     given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:

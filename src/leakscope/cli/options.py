@@ -80,6 +80,10 @@ Drop = Annotated[str | None, option(INPUT, "Columns that are not inputs of the m
 IdColumn = Annotated[str | None, option(INPUT, "Column with the ids of the records; not used as a feature.")]
 NoFeatures = Annotated[str | None, option(INPUT, "Columns that are not used as features, separated by commas.")]
 Groups = Annotated[str | None, option(INPUT, "Columns of groups to compare, separated by commas.")]
+Weights = Annotated[
+    str | None,
+    option(INPUT, "Column with the sample weights that the model was trained with; not a feature.", "--weights"),
+]
 Bins = Annotated[
     list[str] | None,
     option(
@@ -172,15 +176,22 @@ class Data:
             if value not in (None, *known):
                 raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
 
-    def read(self, groups: str | None = None) -> GivenModel:
-        """Load the model, and read the records that it was trained on and the holdout."""
+    def read(self, groups: str | None = None, weights: str | None = None) -> GivenModel:
+        """Load the model, and read the records that it was trained on and the holdout; ``weights`` is no feature."""
         from leakscope.data.tables import read_sets
         from leakscope.models.provenance import load_with_digest
 
         loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
         files = self.train, self.holdout
-        sets = read_sets(files, loaded, label=self.label, groups=groups, id_column=self.id, drop=self.drop)
-        return GivenModel(loaded, digest, sets, {"task": self.task, "outputs": self.outputs})
+        shown, drop = (",".join(filter(None, names)) or None for names in ((groups, weights), (self.drop, weights)))
+        sets = read_sets(files, loaded, label=self.label, groups=shown, id_column=self.id, drop=drop)
+        said: dict[str, Any] = {"task": self.task, "outputs": self.outputs}
+        if weights is not None:
+            assert sets.groups is not None
+            said["sample_weight"] = tuple(table[weights].replace("", None) for table in sets.groups)
+            kept = None if groups is None else tuple(table.drop(columns=weights) for table in sets.groups)
+            sets = replace(sets, groups=kept)
+        return GivenModel(loaded, digest, sets, said)
 
 
 @dataclass(frozen=True)

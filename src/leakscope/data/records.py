@@ -46,6 +46,8 @@ class Records:
         Level of each record as text, by column name; a missing level is ``"(missing)"``.
     places
         Position in `SETS` and row number of each record in the user's table, for messages; or None.
+    weights
+        Sample weight of each record in training, or None.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Records:
     ids: NDArray[Any]
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     places: NDArray[np.intp] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -73,7 +76,8 @@ class Records:
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         levels = {name: column[rows] for name, column in self.groups.items()}
         places = None if self.places is None else self.places[rows]
-        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels, places)
+        weights = None if self.weights is None else self.weights[rows]
+        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels, places, weights)
 
 
 def number_rows(count: int, where: str) -> NDArray[np.intp]:
@@ -82,7 +86,7 @@ def number_rows(count: int, where: str) -> NDArray[np.intp]:
 
 
 def join_records(first: Records, second: Records) -> Records:
-    """Concatenate features and labels of two sets; ids become positions, and groups are dropped.
+    """Concatenate features, labels and weights of two sets; ids become positions, and groups are dropped.
 
     Examples
     --------
@@ -91,9 +95,12 @@ def join_records(first: Records, second: Records) -> Records:
     4
     """
     X = stack_rows(first.X, second.X)
-    known = [part.places for part in (first, second) if part.places is not None]
-    places = np.concatenate(known) if len(known) == 2 else None
-    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places)
+    places, weights = _joined(first.places, second.places), _joined(first.weights, second.weights)
+    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places, weights=weights)
+
+
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if first is None or second is None else np.concatenate([first, second])
 
 
 def stack_rows(first: Any, second: Any) -> Any:
@@ -334,6 +341,48 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
             f"and {second} (counted from 0); give every record its own id"
         )
     return names
+
+
+def read_weights(sample_weight: Any, X: Any, other: Any) -> tuple[Any, Any, tuple[NDArray[np.float64], ...] | None]:
+    """Return the features of both sets and their sample weights; a weight column is no longer among the features.
+
+    ``sample_weight`` is None, the name of a column of both sets, or a pair (training weights, holdout weights).
+    """
+    if sample_weight is None:
+        return X, other, None
+    if isinstance(sample_weight, str):
+        if not isinstance(X, pd.DataFrame) or sample_weight not in X.columns:
+            near = did_you_mean(sample_weight, X.columns if isinstance(X, pd.DataFrame) else ())
+            raise InputError(f"the training set has no weight column {sample_weight!r}{near or ': name a column of X'}")
+        given = X[sample_weight], other[sample_weight]
+        X, other = X.drop(columns=sample_weight), other.drop(columns=sample_weight)
+    elif isinstance(sample_weight, tuple | list) and len(sample_weight) == 2 and np.ndim(sample_weight[0]) == 1:
+        given = sample_weight[0], sample_weight[1]
+    else:
+        raise InputError(
+            "sample_weight= lacks the weights of the holdout, on which reference models are trained too: pass a pair "
+            "sample_weight=(train_weights, holdout_weights), or the name of a column"
+        )
+    return X, other, tuple(_weights(*one) for one in zip(given, (X, other), SETS, strict=True))
+
+
+def _weights(given: Any, X: Any, where: str) -> NDArray[np.float64]:
+    same_row_names(given, X, f"weights of {where}")
+    try:
+        weights = pd.Series(as_array(given)).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the weights of {where} are not numbers: pass one number per record") from cause(error)
+    if len(weights) != len(X):
+        raise InputError(f"{where} has {len(X)} records but {len(weights)} weights: pass one weight per record")
+    for bad, what in ((~np.isfinite(weights), "missing or infinite"), (weights < 0, "negative")):
+        if bad.any():
+            raise InputError(
+                f"the weights of {where} are {what} in {int(bad.sum())} of {len(weights)} records, the first in "
+                f"{row_name(int(bad.argmax()))}: weights must be numbers of at least 0"
+            )
+    if not weights.any():
+        raise InputError(f"the weights of {where} are all zero: pass the weights that the model was trained with")
+    return weights
 
 
 def same_row_names(values: Any, X: Any, what: str) -> None:

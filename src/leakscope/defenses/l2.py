@@ -32,19 +32,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.retraining import (
-    NOTHING_PROVEN,
-    known_class,
-    learner_of,
-    refuse_other_steps,
-    split_last,
-    with_parameters,
-)
+from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_of, refuse_other_steps, with_parameters
 from leakscope.models.encoding import last_step
 from leakscope.models.model import Model
-from leakscope.models.target import EstimatorFit, Target
+from leakscope.models.target import EstimatorFit, Target, split_last
 
 LEAVES = "the penalty applies to the leaf values tree by tree, not to all parameters together"
 #: Names of the squared error of estimators that use half of it; None is the default of LightGBM and XGBoost.
@@ -89,15 +83,24 @@ class L2(Tunable):
         boosting = PENALTIES[known_class(last_step(target), PENALTIES) or ""] in (_on_leaves, _on_histogram_leaves)
         notes = (LEAVES, NOTHING_PROVEN) if boosting else (NOTHING_PROVEN,)
         recipe: Any = learner.fit
-        return Defended(make_learner(learner.name, partial(_fit, recipe, float(setting))), notes=notes)
+        fit = partial(_fit, recipe, float(setting))
+        return Defended(make_learner(learner.name, fit, takes_weights=learner.takes_weights), notes=notes)
 
 
-def _fit(recipe: EstimatorFit, weight: float, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+def _fit(
+    recipe: EstimatorFit,
+    weight: float,
+    X: Any,
+    y: NDArray[Any],
+    rng: np.random.Generator,
+    sample_weight: Floats | None = None,
+) -> Model:
     _, last = split_last(recipe.estimator)
-    return with_parameters(recipe, penalty_parameters(last, weight, len(y)))(X, y, rng)
+    total = len(y) if sample_weight is None else float(sample_weight.sum())
+    return with_parameters(recipe, penalty_parameters(last, weight, total))(X, y, rng, sample_weight)
 
 
-def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def penalty_parameters(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     """Return the parameters that give an estimator the penalty λ‖θ‖² with its mean loss over n records.
 
     Examples

@@ -233,8 +233,8 @@ class NativeCall:
         """Maximum number of records per call."""
         return getattr(self.call, "block", None)
 
-    def __call__(self, X: Any, *others: Any) -> Any:
-        return self.call(self.native(X), *others)
+    def __call__(self, X: Any, *others: Any, **options: Any) -> Any:
+        return self.call(self.native(X), *others, **options)
 
 
 def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], Any], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -27,6 +28,7 @@ from leakscope.data.records import (
     read_groups,
     read_ids,
     read_pair,
+    read_weights,
     row_name,
     same_columns,
     take_rows,
@@ -67,11 +69,13 @@ class TrainingRecipe:
     """How to train the model again: ``fit(X, y, rng)`` returns a new `Model` with the classes of the target.
 
     ``y`` are int64 positions in the classes, or float64 values. Equal keys mean equal training: the cache relies on it.
+    With ``takes_weights``, ``fit`` has a keyword ``sample_weight``.
     """
 
     name: str
-    fit: Callable[[Any, NDArray[Any], np.random.Generator], Model] = field(repr=False)
+    fit: Callable[..., Model] = field(repr=False)
     key: str
+    takes_weights: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +101,7 @@ def make_target(
     outputs: Outputs | None = None,
     ids: Any = None,
     bins: Bins | None = None,
+    sample_weight: Any = None,
 ) -> Target:
     """Create a target from a model, its training set and a holdout, and check that they are consistent.
 
@@ -121,8 +126,8 @@ def make_target(
     fit
         ``fit(X, y, rng)`` trains the model on some of the records, with labels in the form that you pass, and returns
         any kind of model named above. Not needed for scikit-learn models: they are cloned, every ``random_state`` is
-        drawn from ``rng``, and ``fit(X, y)`` is called without sample weights. For a torch module, torch is seeded from
-        ``rng`` and uses one thread.
+        drawn from ``rng``, and ``fit`` is called. For a torch module, torch is seeded from ``rng`` and uses one thread.
+        With ``sample_weight``, a function gets the weights of its records if it has a keyword ``sample_weight``.
     task
         By default the task of a scikit-learn model; otherwise text, boolean and integer labels mean classification, and
         fractional numbers regression.
@@ -134,6 +139,10 @@ def make_target(
         default probabilities for callables; for torch modules it is inferred from the last layer.
     ids
         One id per training record, or a pair for both sets. By default the index of a DataFrame, or positions.
+    sample_weight
+        Weights that the model was trained with: the name of a column of X, which is then not a feature, or a pair of arrays,
+        one for the training set and one for the holdout, since reference models are trained on records of both. Each
+        retrained model gets the weights of its records, a pipeline in its last step. Only training reads them.
 
     Examples
     --------
@@ -148,20 +157,23 @@ def make_target(
     other, other_y, more = read_pair(holdout, HOLDOUT)
     other = same_columns(X, other)
     levels, other_levels = read_groups(groups, X, other, bins)
+    X, other, weights = read_weights(sample_weight, X, other)
     pair = ids if isinstance(ids, tuple | list) and len(ids) == 2 and np.ndim(ids[0]) == 1 else (ids, None)
     names, other_names = read_ids(pair[0], X, TRAIN), read_ids(pair[1], other, HOLDOUT)
     native = None if is_torch_data(train) else native_form(train[0])
     adapted = _adapt(_in_native_form(model, native), X, [y, other_y], task, classes, outputs)
     X, other = _used(adapted, X), _used(adapted, other)
     adapted = _native_if_needed(adapted, X, native)
-    members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN))
-    nonmembers = Records(
-        other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
-    )
+    own, others = (None, None) if weights is None else weights
+    members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN), own)
+    places = number_rows(len(other_y), HOLDOUT)
+    nonmembers = Records(other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, places, others)
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
         request = PredictionRequest(records.X, where, records.places, adapted.block is None)
         request.attempt(adapted.predict, adapted.name, probe(records.X))
     learner, why_not = _learner(model, adapted, fit, native)
+    if weights is not None and not (learner and learner.takes_weights):
+        why_not.append(Caveat("weights_not_used", {"models": [adapted.name]}))
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
 
 
@@ -283,8 +295,10 @@ class EstimatorFit:
     layout: Layout
     classes: NDArray[Any] | None
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **options: Any) -> Model:
-        """Train on some records; ``options``, such as sample weights, are passed to the ``fit`` of the estimator."""
+    def __call__(
+        self, X: Any, y: NDArray[Any], rng: np.random.Generator, sample_weight: NDArray[Any] | None = None
+    ) -> Model:
+        """Train on some records; the last step of a pipeline gets the sample weights."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
 
@@ -293,6 +307,7 @@ class EstimatorFit:
         seeds = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
         drawn = {name: int(rng.integers(2**31)) for name in seeds}
         estimator.set_params(**dict.fromkeys(_memories(estimator, parameters)), **drawn)
+        options = {} if sample_weight is None else {f"{split_last(estimator)[0]}sample_weight": sample_weight}
         try:
             with seeded_numpy(rng), warnings.catch_warnings():
                 # the user has seen this warning for the model itself
@@ -324,11 +339,14 @@ class FunctionFit:
     outputs: Outputs
     seeds_torch: bool
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    def __call__(
+        self, X: Any, y: NDArray[Any], rng: np.random.Generator, sample_weight: NDArray[Any] | None = None
+    ) -> Model:
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
         with seeded_torch(rng) if self.seeds_torch else nullcontext():
             try:
                 with seeded_numpy(rng.spawn(1)[0]):
-                    trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
+                    trained = self.fit(X, y if self.classes is None else self.classes[y], rng, **options)
             except Exception as error:
                 raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}") from cause(error)
         native = self.fit.native if isinstance(self.fit, NativeCall) else None
@@ -363,7 +381,9 @@ def _learner(model: Any, adapted: Model, fit: Any, native: Native | None) -> tup
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
         train = fit if native is None else NativeCall(fit, native)
         recipe = FunctionFit(train, adapted.task, adapted.classes, outputs, is_torch_module(model))
-        return TrainingRecipe(adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit)))), []
+        return TrainingRecipe(
+            adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit))), takes_weights(recipe)
+        ), []
     if not is_estimator(model):
         return None, []
     from sklearn.base import clone
@@ -375,7 +395,38 @@ def _learner(model: Any, adapted: Model, fit: Any, native: Native | None) -> tup
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
     again = EstimatorFit(estimator, adapted.predict.layout, adapted.classes)
-    return TrainingRecipe(adapted.name, again, training_key(again)), []
+    return TrainingRecipe(adapted.name, again, training_key(again), takes_weights(again)), []
+
+
+def takes_weights(fit: Any) -> bool:
+    """Return whether an `EstimatorFit` or a `FunctionFit` trains with sample weights."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if isinstance(fit, EstimatorFit):
+        return bool(has_fit_parameter(split_last(fit.estimator)[1], "sample_weight"))
+    if not isinstance(fit, FunctionFit):
+        return False
+    try:
+        return "sample_weight" in inspect.signature(getattr(fit.fit, "call", fit.fit)).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def split_last(estimator: Any) -> tuple[str, Any]:
+    """Return scikit-learn's parameter prefix of the last step of a pipeline, and that step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> split_last(make_pipeline(make_pipeline(Ridge())))
+    ('pipeline__ridge__', Ridge())
+    """
+    path = ""
+    while steps := getattr(estimator, "steps", None):
+        name, estimator = steps[-1]
+        path += f"{name}__"
+    return path, estimator
 
 
 def training_key(recipe: Any, fitted: bool = False) -> str:

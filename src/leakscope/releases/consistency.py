@@ -139,11 +139,11 @@ class Averaged:
 class _AveragedFit:
     """Train a model and average its answers."""
 
-    fit: Callable[[Any, NDArray[Any], np.random.Generator], Model]
+    fit: Callable[..., Model]
     repeats: int
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        return _average(self.fit(X, y, rng), self.repeats)
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **weights: Any) -> Model:
+        return _average(self.fit(X, y, rng, **weights), self.repeats)
 
 
 def _average(model: Model, repeats: int) -> Model:
