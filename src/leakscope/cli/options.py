@@ -181,6 +181,10 @@ class Data:
         from leakscope.data.tables import read_sets
         from leakscope.models.provenance import load_with_digest
 
+        if weights is not None and weights in (self.label, self.id):
+            raise InputError(
+                f"--weights names {weights!r}, which is the label or the id: name the column of the weights"
+            )
         loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
         files = self.train, self.holdout
         shown, drop = (",".join(filter(None, names)) or None for names in ((groups, weights), (self.drop, weights)))

@@ -19,6 +19,8 @@ from leakscope.core.errors import InputError
 MOST_LEVELS = 20
 #: Number of bins of equal numbers of records.
 BINS = 5
+#: A rounded bin has at most this many times the records of the quantile bin, and at least its inverse.
+SIMILAR = 4 / 3
 #: Text that is a number; a code such as 02139 is not.
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
@@ -29,7 +31,7 @@ def bin_columns(train: pd.DataFrame, holdout: pd.DataFrame, bins: Bins | None) -
     """Replace numeric columns with many values by bins, such as "30 to 45", which holds 30 and not 45.
 
     ``bins`` has the ends for columns by name, or None for a column that keeps its values. Otherwise a column with more than
-    `MOST_LEVELS` values has `BINS` bins between quantiles of both sets, rounded to as few digits as keep them different.
+    `MOST_LEVELS` values has `BINS` bins between quantiles of both sets, rounded.
 
     Examples
     --------
@@ -73,14 +75,31 @@ def _numbers(column: pd.Series[Any]) -> Floats | None:
 
 
 def quantile_ends(values: Floats) -> Floats:
-    """Return the inner ends of `BINS` bins, rounded, so that they are not values of records wherever that is possible."""
-    known = values[np.isfinite(values)]
+    """Return the inner ends of `BINS` bins between quantiles, rounded to the largest step that keeps the bins about as large.
+
+    Ends that are not rounded would be values of records.
+
+    Examples
+    --------
+    >>> quantile_ends(np.arange(18.0, 90.0)).tolist()
+    [30.0, 45.0, 60.0, 75.0]
+    """
+    known = np.sort(values[np.isfinite(values)])
     ends = np.unique(np.quantile(known, np.arange(1, BINS) / BINS))
-    for decimals in range(-int(np.ceil(np.log10(np.abs(ends).max() + 1))), 12):
-        rounded = np.round(ends, decimals)
-        if len(np.unique(rounded)) == len(ends):
-            return np.asarray(rounded + 0.0)
+    records = _records_between(known, ends)
+    largest = int(np.ceil(np.log10(np.ptp(known))))
+    for step in (leading * 10.0**power for power in range(largest, largest - 12, -1) for leading in (1.0, 0.5, 0.2)):
+        rounded = np.array([float(f"{end:.12g}") for end in np.round(ends / step) * step + 0.0])
+        change = _records_between(known, rounded) / np.maximum(records, 1)
+        if (np.diff(rounded) > 0).all() and (
+            np.abs(np.log(np.maximum(change, 1e-9)))[records > 0] <= np.log(SIMILAR)
+        ).all():
+            return rounded
     return ends
+
+
+def _records_between(known: Floats, ends: Floats) -> NDArray[np.intp]:
+    return np.diff(np.searchsorted(known, ends), prepend=0, append=len(known))
 
 
 def name_bins(values: Floats, ends: Floats) -> NDArray[Any]:

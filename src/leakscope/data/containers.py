@@ -89,7 +89,7 @@ def _is_array(X: Any) -> bool:
 class NativeTable:
     """Function from a pandas data frame to the library and the column types that a table had before it was converted."""
 
-    library: str
+    library: Any
     schema: Mapping[str, Any]
 
     def __call__(self, X: Any) -> Any:
@@ -148,6 +148,10 @@ def _narwhals(X: Any, where: str) -> Any:
         except TypeError:
             frame = nw.from_native(_other_protocol(X))
         return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    except ImportError as error:
+        raise InputError(
+            f"{where} is a {type(X).__name__}, which needs {error.name}: pip install {error.name}"
+        ) from cause(error)
     except Exception as error:
         raise InputError(
             f"{where} is a {type(X).__name__} that can't be read: {describe(error)}; pass a pandas DataFrame"

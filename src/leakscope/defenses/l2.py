@@ -115,7 +115,7 @@ def penalty_parameters(estimator: Any, weight: float, n: float) -> dict[str, Any
     return PENALTIES[kind](estimator, weight, n)
 
 
-def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _inverse(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     parameters = {"C": 1 / (2 * weight * n)}
     if hasattr(estimator, "penalty"):  # the default is l2 in every version of scikit-learn, under different names
         default = type(estimator)().get_params()
@@ -123,25 +123,25 @@ def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
     return parameters
 
 
-def _ridge(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+def _ridge(estimator: Any, weight: float, n: float) -> dict[str, Any]:  # noqa: ARG001
     return {"alpha": weight * n}
 
 
-def _descent(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+def _descent(estimator: Any, weight: float, n: float) -> dict[str, Any]:  # noqa: ARG001
     return {"penalty": "l2", "alpha": 2 * weight * _share(estimator, "loss", "SGDRegressor")}
 
 
-def _network(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _network(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     batch = 200 if estimator.batch_size == "auto" else estimator.batch_size
     size = n if estimator.solver == "lbfgs" else min(batch, n)
     return {"alpha": 2 * weight * size * _share(estimator, "loss", "MLPRegressor")}
 
 
-def _on_histogram_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _on_histogram_leaves(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     return {"l2_regularization": 2 * weight * n * _share(estimator, "loss", "HistGradientBoostingRegressor")}
 
 
-def _on_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _on_leaves(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     return {"reg_lambda": 2 * weight * n * _share(estimator, "objective", "LGBMRegressor", "XGBRegressor")}
 
 
@@ -151,7 +151,7 @@ def _share(estimator: Any, loss: str, *regressors: str) -> float:
     return 0.5 if halved and getattr(estimator, loss, "squared_error") in HALF_SQUARES else 1.0
 
 
-PENALTIES: dict[str, Callable[[Any, float, int], dict[str, Any]]] = {
+PENALTIES: dict[str, Callable[[Any, float, float], dict[str, Any]]] = {
     **dict.fromkeys(("LogisticRegression", "LinearSVC", "LinearSVR", "SVC", "SVR"), _inverse),
     **dict.fromkeys(("Ridge", "RidgeClassifier"), _ridge),
     **dict.fromkeys(("SGDClassifier", "SGDRegressor"), _descent),

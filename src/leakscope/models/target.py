@@ -394,6 +394,7 @@ def _learner(model: Any, adapted: Model, fit: Any, native: Native | None) -> tup
         return None, [Caveat("not_cloneable", {"model": adapted.name, "error": describe(error)})]
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
+    assert isinstance(adapted.predict, EstimatorOutputs)
     again = EstimatorFit(estimator, adapted.predict.layout, adapted.classes)
     return TrainingRecipe(adapted.name, again, training_key(again), takes_weights(again)), []
 

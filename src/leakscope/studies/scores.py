@@ -107,7 +107,7 @@ def audit_scores(
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False, references=0).checked()
     for values, what in ((member, "memberships"), (control, "control scores"), (groups, "groups"), (ids, "ids")):
         _check_row_names(scores, values, what)
-    given = _read(scores, member, control, (groups, bins), ids, 1.0 if higher_is_member else -1.0)
+    given = _read(scores, member, control, groups, bins, ids, 1.0 if higher_is_member else -1.0)
     words = {"higher is member": bool(higher_is_member), "random split": bool(random_split)}
     return _run(given, safe_text(name), settings, words, str(command))
 
@@ -133,7 +133,7 @@ def _check_row_names(scores: Any, values: Any, what: str) -> None:
         raise InputError(f"{what} have other row names than the scores: bring them into the same order, or pass arrays")
 
 
-def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: float) -> _GivenScores:
+def _read(scores: Any, member: Any, control: Any, groups: Any, bins: Any, ids: Any, sign: float) -> _GivenScores:
     values = _numbers(scores, "scores", sign)
     inside = read_members(member)
     others = None if control is None else _numbers(control, "control scores", sign)
@@ -144,7 +144,7 @@ def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: f
         if side.sum() < FEWEST:
             raise InputError(f"there are only {side.sum()} {what}: an audit needs at least {FEWEST} on each side")
     names = np.arange(len(values)) if ids is None else read_ids(ids, values, "the scores")
-    levels = _levels(*groups, inside)
+    levels = _levels(groups, bins, inside)
     members, nonmembers = (
         Records(values[side][:, None], np.zeros(int(side.sum())), names[side], level)
         for side, level in zip((inside, ~inside), levels, strict=True)

@@ -194,7 +194,7 @@ def _without_weights(planned: Sequence[Planned], target: Target) -> list[Caveat]
     if target.members.weights is None:
         return []
     learners = {version.name: version.learner(target) for version in planned}
-    without = [name for name, learner in learners.items() if learner is None or not learner.takes_weights]
+    without: list[Any] = [name for name, learner in learners.items() if learner is None or not learner.takes_weights]
     return [Caveat("weights_not_used", {"models": without})] if without else []
 
 
