@@ -64,7 +64,8 @@ def test_weights_and_bins_are_those_of_python(files, capsys):
         (["--weights", "ill"], "ill"),
     ],
 )
-def test_wrong_options_end_in_one_sentence(files, capsys, options, named):
+@pytest.mark.usefixtures("files")
+def test_wrong_options_end_in_one_sentence(capsys, options, named):
     code, said = run(capsys, *options)
     assert code == 2
     assert named in said.err

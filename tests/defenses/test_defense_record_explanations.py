@@ -22,6 +22,7 @@ from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
 from leakscope.models.target import Target
 from leakscope.releases.record_explanations.logistic import leave_one_out
 from leakscope.studies.compare import Comparison, record_explanations
+from leakscope.studies.compare.plan import Limits
 from leakscope.studies.compare.record_rivals import NO_LOSS, RivalReleases
 from leakscope.studies.compare.result import RecordComparison
 from leakscope.studies.reconstruct import RecordRelease
@@ -73,7 +74,7 @@ def case() -> ReconstructionCase:
 
 
 def rivals_of(case: ReconstructionCase, *releases: tuple[RecordRelease, int]) -> RivalReleases:
-    made = RivalReleases(case, releases, 0.01, 0.05)
+    made = RivalReleases(case, releases, Limits(0.01, 0.05))
     made.attack(None)
     return made
 
@@ -169,7 +170,7 @@ def test_rounding_hides_nothing_from_attacks_that_only_look_at_who_is_shown(case
 
 
 def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden(case: ReconstructionCase) -> None:
-    rivals = RivalReleases(case, [(RecordRelease(values=False), 20)], 0.01, 0.05)
+    rivals = RivalReleases(case, [(RecordRelease(values=False), 20)], Limits(0.01, 0.05))
     refused = {item.attack for item in rivals.attack(None)}
     assert refused == {attack.name for attack in RECONSTRUCTIONS.values() if attack.uses_influences}
     assert refused.isdisjoint(rivals.runs[0])
@@ -181,7 +182,7 @@ def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden
 def made_up(case: ReconstructionCase, runs: list[dict[str, Any]]) -> RivalReleases:
     """Releases whose attacks recovered given shares; 100 questions of five records set no ceiling below 1."""
     rivals = RivalReleases(
-        replace(case, repeats=len(next(iter(runs[0].values())))), [(RecordRelease(), 100)] * len(runs), 0, 0
+        replace(case, repeats=len(next(iter(runs[0].values())))), [(RecordRelease(), 100)] * len(runs), Limits(0, 0)
     )
     rivals.runs = runs
     return rivals
@@ -341,7 +342,9 @@ def test_no_feature_value_and_no_town_is_in_the_result(found: Comparison, tmp_pa
 
 def test_what_is_the_same_costs_exactly_nothing(case: ReconstructionCase) -> None:
     few, rounded = RecordRelease(k=2), RecordRelease(digits=1)
-    rivals = RivalReleases(case, [(RecordRelease(), 20), (RecordRelease(), 10), (rounded, 20), (few, 20)], 0.01, 0.05)
+    rivals = RivalReleases(
+        case, [(RecordRelease(), 20), (RecordRelease(), 10), (rounded, 20), (few, 20)], Limits(0.01, 0.05)
+    )
     assert rivals.gains(1, 0) == [NO_LOSS, NO_LOSS, NO_LOSS]
     answered, found, error = rivals.gains(2, 0)
     assert (answered, found) == (NO_LOSS, NO_LOSS)

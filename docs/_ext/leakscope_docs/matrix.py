@@ -25,6 +25,7 @@ from leakscope.attacks.membership_explanation_references import explanation_tabl
 from leakscope.attacks.membership_record_explanation import RELEASE
 from leakscope.attacks.references import FROM_REFERENCES, OF_EXPLANATION, reference_statistics
 from leakscope.attacks.selection import FOLLOWS
+from leakscope.models.model import Task
 from leakscope.releases.oracle import Oracle, Prior
 from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 from leakscope.releases.release import LOSSES, RELEASES
@@ -124,7 +125,8 @@ def count_fits(attack: Attack) -> int:
 def made_up_evidence(attack: Attack) -> Evidence:
     """Evidence of the right shape, with nothing to find in it."""
     rng = np.random.default_rng(1)
-    seen = {name: _made_up_release(name, rng) for name in attack.releases}
+    task: Task = "regression" if attack.release in ("squared_error", "predictions") else "classification"
+    seen = {name: _made_up_release(name, task, rng) for name in attack.releases}
     labels = rng.integers(0, 3, RECORDS) if attack.uses_labels else None
     halves = slice(0, RECORDS // 2), slice(RECORDS // 2, RECORDS)
 
@@ -137,14 +139,14 @@ def made_up_evidence(attack: Attack) -> Evidence:
     return Evidence(asked[0], asked[1], Known(known[0], known[1], member, known[2]), asked[2])
 
 
-def _made_up_release(name: str, rng: np.random.Generator) -> Any:
+def _made_up_release(name: str, task: Task, rng: np.random.Generator) -> Any:
     inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, RECORDS)
     if name.startswith(OF_EXPLANATION):
         return explanation_table(rng.normal(size=(4, RECORDS, 2)), inside)
     if name in FROM_REFERENCES:
-        return reference_statistics(
-            rng.dirichlet(np.ones(3), (4, RECORDS)), np.zeros(RECORDS), inside, "classification"
-        )
+        shape = (4, RECORDS)
+        answers = rng.normal(size=shape) if task == "regression" else rng.dirichlet(np.ones(3), shape)
+        return reference_statistics(answers, np.zeros(RECORDS), inside, task)
     if name not in RELEASES:
         return rng.normal(size=(RECORDS, 6)).astype(np.float32)
     if name == "labels":

@@ -46,6 +46,10 @@ def compare(
             "Largest utility loss of a recommended version: loss of accuracy, or relative increase of the mean squared error.",
         ),
     ] = 0.01,
+    margin: shared.Margin = 0.05,
+    tolerance: Annotated[
+        float, option(ATTACKS, "How much worse the AUC of a version may be than that of another one that it dominates.")
+    ] = 0.05,
     defense_delta: Annotated[float, option(ATTACKS, "The δ of defenses that guarantee differential privacy.")] = 1e-5,
     more: Annotated[
         Path | None, option(INPUT, "CSV of further labelled records, for more-data.", dir_okay=False)
@@ -74,6 +78,7 @@ def compare(
         found = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids, defenses=chosen,
             releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
+            margin=margin, tolerance=tolerance,
             command=shared.command_line(context), progress=progress, **said, **asked,
         )  # fmt: skip
     shared.finish(found, out, as_json)

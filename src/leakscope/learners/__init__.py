@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from leakscope.core.errors import InputError
 from leakscope.core.lazy import lazy_names
 from leakscope.models.model import Task
+from leakscope.worlds.training import Trainer
 
 if TYPE_CHECKING:
     from leakscope.learners.estimator import Estimator
@@ -41,13 +42,11 @@ _NAMES = {"ridge": "Ridge", "logistic": "Logistic", "mlp": "MLP"}
 
 
 @runtime_checkable
-class Learner(Protocol):
-    """Protocol of all learners.
+class Learner(Trainer, Protocol):
+    """Protocol of all learners: a `Trainer` whose models can be measured.
 
-    Optional attributes: ``fit_many(X, y, indices, rngs)``, which takes all records, a list of index arrays and one
-    generator for each and returns a list of models; ``chunk``, the number of models per call; and
-    ``from_parameters(theta)``, which returns the model with these parameters. ``X`` and ``y`` of all methods are the
-    arrays that `prepare` returned, or rows of them.
+    Optional attribute: ``from_parameters(theta)``, which returns the model with these parameters. ``X`` and ``y`` of
+    all methods are the arrays that `prepare` returned, or rows of them.
     """
 
     @property
@@ -62,10 +61,6 @@ class Learner(Protocol):
 
     def check(self, X: Any, y: NDArray[Any], size: int) -> None:
         """Raise `InputError` if no training set of ``size`` of these records can be trained on."""
-        ...
-
-    def fit(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Any:
-        """Train one model."""
         ...
 
     def parameters(self, model: Any) -> NDArray[np.float64]:

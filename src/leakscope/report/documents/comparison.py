@@ -85,7 +85,7 @@ def _blocks(found: Comparison) -> tuple[Block, ...]:
 
 
 def _call(found: Comparison) -> str:
-    names = ("utility_loss", "references", "retrain", "confidence", "margin", "seed")
+    names = ("utility_loss", "references", "retrain", "confidence", "margin", "tolerance", "seed")
     given = [f"{key}={found.settings[key]!r}" for key in names if key in found.settings]
     return f"ls.compare(target, defenses=[…], {', '.join(given)})"
 

@@ -26,6 +26,7 @@ from leakscope.studies.compare.attacking import KNOWS, ComparisonCase, VersionOu
 from leakscope.studies.compare.guarantees import hold_claim
 from leakscope.studies.compare.measuring import Seen
 from leakscope.studies.compare.paired import PairedAucs, pair_aucs
+from leakscope.studies.compare.plan import Limits
 from leakscope.studies.compare.result import AttackOnVersion, Version
 from leakscope.studies.compare.utility import change_of_shares, faithfulness_changes, utility_by_group, utility_changes
 
@@ -35,14 +36,14 @@ class RivalVersions:
     """Risk and utility of all versions, comparable pair by pair.
 
     ``places`` says which of the paired AUCs belong to which version; ``qualities`` are for each version what must not get
-    worse, each at the same held-out records for all, so that more is better. A version may be worse than one that it dominates by ``margin`` in the AUC
+    worse, each at the same held-out records for all, so that more is better. A version may be worse than one that it dominates by ``tolerance`` in the AUC
     and by ``limits`` in the qualities. ``alike`` numbers the versions: those of one number predict the same classes by construction.
     """
 
     paired: PairedAucs
     places: Sequence[Sequence[int]]
     qualities: Sequence[Sequence[Floats]]
-    margin: float
+    tolerance: float
     limits: Sequence[float]
     alike: Sequence[int]
 
@@ -78,17 +79,17 @@ class RivalVersions:
 
     def significantly_dominating(self) -> list[int | None]:
         """For each version the one that significantly dominates it."""
-        tolerances = (self.margin, *self.limits)
+        tolerances = (self.tolerance, *self.limits)
         return find_dominating(len(self.places), lambda ours, theirs: self.gains[ours, theirs], tolerances)
 
 
 def combine(
-    case: ComparisonCase, seen: Sequence[Seen], alone: Any, utility_loss: float, margin: float
+    case: ComparisonCase, seen: Sequence[Seen], alone: Any, limits: Limits
 ) -> tuple[list[Version], tuple[float, float]]:
     """The versions, and what may be lost of the main metric and of the faithfulness of explanations."""
-    first = seen[0].quality
+    first, utility_loss = seen[0].quality, limits.utility_loss
     allowed = utility_loss if first.task == "classification" else utility_loss * float(-first.compared[0].mean())
-    rivals = _rivals(case, seen, (allowed, utility_loss), margin)
+    rivals = _rivals(case, seen, (allowed, utility_loss), limits.tolerance)
     dominating, significantly = rivals.dominating(), rivals.significantly_dominating()
     in_the_chart = rivals.dominating(axes=2)
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
@@ -104,14 +105,14 @@ def combine(
     return found, (allowed, utility_loss)
 
 
-def _rivals(case: ComparisonCase, seen: Sequence[Seen], limits: tuple[float, float], margin: float) -> RivalVersions:
+def _rivals(case: ComparisonCase, seen: Sequence[Seen], limits: tuple[float, float], tolerance: float) -> RivalVersions:
     ends = np.cumsum([0, *(len(one.outcome.scores) for one in seen)])
     places = [range(start, stop) for start, stop in pairwise(ends)]
     paired = pair_aucs([parts for one in seen for parts in one.outcome.scores], case.confidence, case.seed)
     qualities = [(*one.quality.compared, *one.faithful.values()) for one in seen]
     of_each = (limits[0], *[limits[1]] * (len(qualities[0]) - 1))
     alike = [0 if one.version.labels_stay else at for at, one in enumerate(seen)]
-    return RivalVersions(paired, places, qualities, margin, of_each, alike)
+    return RivalVersions(paired, places, qualities, tolerance, of_each, alike)
 
 
 class _Shared:

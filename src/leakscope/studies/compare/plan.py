@@ -18,6 +18,14 @@ from leakscope.models.target import Target, TrainingRecipe
 from leakscope.studies.compare.result import AS_IT_IS, Described
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How much utility a recommended version may lose, and how much worse in AUC a version may be than one that it dominates."""
+
+    utility_loss: float
+    tolerance: float
+
+
 @dataclass(frozen=True, eq=False)
 class Planned(Described):
     """One version before it is trained."""

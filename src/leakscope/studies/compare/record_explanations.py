@@ -25,7 +25,7 @@ from leakscope.models.encoding import make_encoding
 from leakscope.models.target import Records, Target
 from leakscope.releases.record_explanations.logistic import leave_one_out
 from leakscope.releases.record_explanations.release import RecordRelease
-from leakscope.studies.compare.plan import Planned
+from leakscope.studies.compare.plan import Limits, Planned
 from leakscope.studies.compare.record_rivals import RivalReleases
 from leakscope.studies.compare.result import AS_IT_IS, Recommendation, RecordComparison, RecordVersion
 from leakscope.studies.reconstruct.reading import check_releases, read_holdout
@@ -63,7 +63,7 @@ def compare_records(
     planned: Sequence[Planned],
     release: RecordRelease,
     settings: Settings,
-    utility_loss: float,
+    limits: Limits,
     progress: Progress | None = None,
 ) -> RecordComparison:
     """Attack record explanations as they are and as each defense makes them.
@@ -74,15 +74,15 @@ def compare_records(
         Settings of defenses of record explanations.
     release
         What is released as it is.
-    settings, utility_loss, progress
-        See `compare`; of the settings, margin, confidence and seed are used.
+    settings, limits, progress
+        See `compare`; of the settings, confidence and seed are used.
 
     Examples
     --------
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = compare_records(target, (), RecordRelease(k=1), Settings(), 0.01)
+    >>> found = compare_records(target, (), RecordRelease(k=1), Settings(), Limits(0.01, 0.05))
     >>> [(version.name, version.release, version.budget) for version in found.versions]
     [('as it is', '1 record', 2000)]
     """
@@ -96,11 +96,11 @@ def compare_records(
         else:
             versions.append(version)
             releases.append(changed)
-    rivals = RivalReleases(case, releases, utility_loss, settings.margin)
+    rivals = RivalReleases(case, releases, limits)
     left_out += rivals.attack(progress)
     pairs = zip(rivals.dominating(significantly=False), rivals.dominating(significantly=True), strict=True)
     found = [_version(rivals, versions, at, *pair) for at, pair in enumerate(pairs)]
-    recorded |= {"release": asdict(release), "utility_loss": utility_loss, "margin": settings.margin}
+    recorded |= {"release": asdict(release), **asdict(limits)}
     recorded |= {"confidence of each": rivals.each}
     decided = _recommend(found, rivals)
     return RecordComparison(tuple(found), tuple(left_out), decided, tuple(warnings), plain_settings(recorded))

@@ -26,6 +26,7 @@ from leakscope.core.intervals import difference
 from leakscope.core.result import NotRun
 from leakscope.evaluation.dominance import exact, find_dominating, negated
 from leakscope.releases.record_explanations.release import RecordRelease, Usefulness
+from leakscope.studies.compare.plan import Limits
 from leakscope.studies.reconstruct.run import ReconstructionCase, over_runs, run_attack, usefulness_of
 from leakscope.worlds.training import Progress
 
@@ -35,14 +36,8 @@ NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="the same by construction
 class RivalReleases:
     """Releases of record explanations, each with the queries that one user may make; comparable pair by pair."""
 
-    def __init__(
-        self,
-        case: ReconstructionCase,
-        releases: Sequence[tuple[RecordRelease, int]],
-        utility_loss: float,
-        margin: float,
-    ) -> None:
-        self.case, self.releases, self.utility_loss, self.margin = case, releases, utility_loss, margin
+    def __init__(self, case: ReconstructionCase, releases: Sequence[tuple[RecordRelease, int]], limits: Limits) -> None:
+        self.case, self.releases, self.limits = case, releases, limits
         self.runs: list[dict[str, Floats]] = []  # for each release, by attack: share recovered in each run
 
     def attack(self, progress: Progress | None) -> list[NotRun]:
@@ -137,11 +132,11 @@ class RivalReleases:
 
     def within(self, gains: Sequence[Estimate]) -> bool:
         """Whether the loss of utility is significantly within the limit."""
-        return all(gain.low >= -self.utility_loss for gain in gains)
+        return all(gain.low >= -self.limits.utility_loss for gain in gains)
 
     def dominating(self, *, significantly: bool) -> list[int | None]:
         """For each release the one that dominates it, or None; the number of queries counts too, and may not be smaller."""
-        tolerances = (self.margin, 0.0, *[self.utility_loss] * 3) if significantly else None
+        tolerances = (self.limits.tolerance, 0.0, *[self.limits.utility_loss] * 3) if significantly else None
         return find_dominating(len(self.releases), self._all_gains, tolerances)
 
     def _all_gains(self, ours: int, theirs: int) -> list[Estimate]:

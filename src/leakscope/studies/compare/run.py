@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from leakscope.studies.compare.claims import comparison_claims, recommend
 from leakscope.studies.compare.combining import combine
 from leakscope.studies.compare.guarantees import does_it_leak
 from leakscope.studies.compare.measuring import measure_all
-from leakscope.studies.compare.plan import Planned, plan, read_defenses
+from leakscope.studies.compare.plan import Limits, Planned, plan, read_defenses
 from leakscope.studies.compare.record_explanations import compare_records, read_release
 from leakscope.studies.compare.result import Comparison
 from leakscope.studies.inputs import formerly, read_target, read_work
@@ -70,6 +70,7 @@ def compare(
     repeats: int | None = None,
     confidence: float = 0.95,
     margin: float = MARGIN,
+    tolerance: float = MARGIN,
     fprs: Sequence[float] = FALSE_POSITIVE_RATES,
     seed: int = 0,
     workers: int | None = None,
@@ -103,9 +104,9 @@ def compare(
         and Ctrl-C leaves out the versions that were not measured.
     retrain
         Train the never-trained controls and the reference models. Without them, the control permutes memberships.
-    margin
-        Tolerance of the AUC: how much worse a version may be and still dominate another by a better utility.
-    random_split, drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress
+    tolerance
+        How much worse the AUC of a version may be than that of another version that it dominates by a better utility.
+    random_split, drop_overlap, repeats, confidence, margin, fprs, seed, workers, cluster, cache, progress
         See :func:`leakscope.audit`.
 
     Examples
@@ -121,6 +122,8 @@ def compare(
     work = read_work(asked, workers, cluster, cache, progress)
     settings, clock = work.settings, work.clock
     check_number("utility_loss", utility_loss, 0, 1)
+    check_number("tolerance", tolerance, 0, 0.5, open_ends=True)
+    limits = Limits(utility_loss, tolerance)
     check_references(settings)
     target = read_target(
         model,
@@ -143,7 +146,7 @@ def compare(
     explained = _read_explanations(releases, planned)
     with clock("record explanations"):
         by_records = None if release is None else compare_records(
-            target, of_records, release, settings, utility_loss, progress
+            target, of_records, release, settings, limits, progress
         )  # fmt: skip
     case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
     planned_references = case.design.numbers.references
@@ -153,7 +156,7 @@ def compare(
         used = case.design.numbers.references
         warnings.append(Caveat("interrupted", {"used": used, "planned": planned_references}))
     with clock("compare"):
-        found, limits = combine(case, seen, alone, utility_loss, settings.margin)
+        found, allowed = combine(case, seen, alone, limits)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
     answered = [(case.target.nonmembers, held_out)]
     obstacles += consistency.obstacles + answers_by_batch(case.target.model, answered, consistency, settings.seed)
@@ -171,13 +174,13 @@ def compare(
     result = Comparison(
         compared=tuple(found),
         verdict=verdict,
-        recommendation=recommend(found, limits, leaks=leaks, doubt=doubt),
-        utility_limit=limits[0],
-        faithfulness_limit=limits[1],
+        recommendation=recommend(found, allowed, leaks=leaks, doubt=doubt),
+        utility_limit=allowed[0],
+        faithfulness_limit=allowed[1],
         record_explanations=by_records,
         not_run=(*refused, *failed),
         warnings=tuple(warnings),
-        settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, utility_loss)),
+        settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, limits)),
         fingerprints={
             "training records": fingerprint(case.target.members.X, case.target.members.y),
             "held-out records": fingerprint(case.target.nonmembers.X, case.target.nonmembers.y),
@@ -199,7 +202,7 @@ def _without_weights(planned: Sequence[Planned], target: Target) -> list[Caveat]
 
 
 def _recorded(
-    case: ComparisonCase, settings: Settings, metric: str, explained: Sequence[str], utility_loss: float
+    case: ComparisonCase, settings: Settings, metric: str, explained: Sequence[str], limits: Limits
 ) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
@@ -212,7 +215,7 @@ def _recorded(
         "held out": len(target.nonmembers),
         "judged": case.sample.judged,
         "releases": list(explained),
-        "utility_loss": utility_loss,
+        **asdict(limits),
         "metric": metric,
         "references": case.design.numbers.references,
         "budget": settings.budget,
