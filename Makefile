@@ -62,6 +62,6 @@ $(VENV)/core: pyproject.toml constraints.txt
 # The pinned torch comes first and by itself: asked for by another package it would bring gigabytes of CUDA.
 $(VENV)/all: $(VENV)/core
 	$(PIP) torch==$$(sed -n 's/^torch==//p' constraints.txt)
-	$(PIP) --editable ".[torch,cluster,onnx,plot,docs,dev]"
+	$(PIP) --editable ".[torch,cluster,onnx,plot,arrow,docs,dev]"
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4.14.0 || echo "no npm: the tests of the page's accessibility will be skipped"
 	touch $@

@@ -17,6 +17,7 @@ NAMES = (
     "bayesian_networks",
     "comparison",
     "model_files",
+    "reading",
 )
 
 

@@ -219,11 +219,11 @@ def test_bad_input_gets_one_sentence_exit_code_2_and_leaves_nothing(what, capsys
     assert not (tmp_path / "audit").exists()
 
 
-@pytest.mark.parametrize("name", ["binary.csv", "semicolons.csv"])
-def test_a_table_that_is_no_table_is_bad_input(name, capsys, files):
+@pytest.mark.parametrize(("name", "options"), [("binary.csv", ()), ("semicolons.csv", ("--separator", ","))])
+def test_a_table_that_is_no_table_is_bad_input(name, options, capsys, files):
     (files / "binary.csv").write_bytes(bytes(range(256)) * 10)
     pd.read_csv(files / "train.csv").to_csv(files / "semicolons.csv", index=False, sep=";")
-    code, _, err = audit(capsys, files, train=name)
+    code, _, err = audit(capsys, files, *options, train=name)
     assert code == 2
     assert name in err
 

@@ -9,7 +9,8 @@ import pytest
 
 import leakscope as ls
 from leakscope.core.errors import InputError
-from leakscope.data.tables import check_columns, read_sets, read_table
+from leakscope.data.table_files import open_table
+from leakscope.data.tables import read_sets
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,9 @@ TABLES = {
     "few": ("loss,member\n" + "1.5,1\n2.5,0\n" * 5, "members"),
     "no column": ("score,member\n1,1\n", "'loss'"),
     "no member": ("loss,other\n1,1\n", "'member'"),
-    "semicolons": ("loss;member\n1;1\n", "scores.csv"),
+    "two separators": ("loss,member|x\n" + "1.5,1|2\n" * 20, "--separator"),
+    "points and commas": ("loss;age;member\n" + "1,5;2.5;1\n" * 20, "--decimal"),
+    "points where commas are": ("loss;member\n" + "1,5;1\n2.5;0\n" * 20 + "x;1\n", "loss"),
     "empty": ("loss,member\n", "scores.csv"),
 }
 
@@ -159,7 +162,7 @@ def test_wrong_options_end_in_one_sentence(folder, arguments, name, capsys, monk
 def test_rows_with_more_fields_than_the_header_are_refused_wherever_they_start(tmp_path, rows):
     (tmp_path / "long.csv").write_text("a,b\n" + rows)
     with pytest.raises(InputError, match=r"long\.csv"):
-        read_table(tmp_path / "long.csv")
+        open_table(tmp_path / "long.csv").read()
     (tmp_path / "good.csv").write_text("a,b\n1,2\n")
     for paths in (("long.csv", "good.csv"), ("good.csv", "long.csv")):
         files = tmp_path / paths[0], tmp_path / paths[1]
@@ -169,10 +172,10 @@ def test_rows_with_more_fields_than_the_header_are_refused_wherever_they_start(t
 
 def test_two_columns_of_a_name_are_refused_where_it_is_asked_for(tmp_path):
     (tmp_path / "twice.csv").write_text("a,b,b,c\n1,2,3,4\n")
-    table = read_table(tmp_path / "twice.csv")
-    check_columns(table, ["a", "c"], tmp_path / "twice.csv", "group")
+    table = open_table(tmp_path / "twice.csv")
+    table.check(["a", "c"], "group")
     with pytest.raises(InputError, match="'b'"):
-        check_columns(table, ["a", "b"], tmp_path / "twice.csv", "group")
+        table.check(["a", "b"], "group")
 
 
 def test_long_whole_numbers_that_stay_apart_are_taken(tmp_path, capsys):

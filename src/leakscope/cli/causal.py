@@ -14,11 +14,15 @@ from leakscope.core.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from leakscope.data.text_format import TextFormat
 
+
+@shared.grouped
 def causal(
     context: typer.Context,
     table: Annotated[
-        Path | None, typer.Argument(help="CSV of records; without it, samples are drawn from the graph.")
+        Path | None,
+        typer.Argument(help="Table (CSV, Parquet, Feather) of records; without it, samples are drawn from the graph."),
     ] = None,
     label: Annotated[str, option(INPUT, "The column to predict.")] = "",
     graph: Annotated[str | None, option(INPUT, "Causal graph: a BIF file, or child, alarm, sachs or water.")] = None,
@@ -61,6 +65,8 @@ def causal(
     drop: Annotated[
         str | None, option(INPUT, "Columns or variables of the graph that the models do not see, separated by commas.")
     ] = None,
+    *,
+    form: shared.Format,
     task: Annotated[
         str | None, option(INPUT, "classification or regression; decided from the label by default.")
     ] = None,
@@ -77,7 +83,7 @@ def causal(
     if not label:
         raise InputError("--label must name the column to predict")
     shared.check_out(out)
-    data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
+    data = None if table is None else read_people(table, label, drop, form, as_text=graph is not None)
     columns = pd.Index([]) if data is None else data.columns
     with shared.progress_bars() as progress:
         found = study(
@@ -89,13 +95,14 @@ def causal(
     shared.finish(found, out, as_json, context=context)
 
 
-def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:
-    """Read a CSV file; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
-    from leakscope.data.tables import read_tables, read_texts
+def read_people(path: Path, label: str, drop: str | None, form: TextFormat, *, as_text: bool) -> pd.DataFrame:
+    """Read a table; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
+    from leakscope.data.tables import open_tables
 
-    table = read_tables([path], {"label": label}, {"dropped": drop})[0][0].copy()
+    (file,), _ = open_tables([path], {"label": label}, {"dropped": drop}, form)
+    table = file.read().copy()
     texts = [name for name in table.columns if as_text or table[name].dtype.kind not in "biuf"]
-    shown = read_texts(path, texts) if texts else table[[]]
+    shown = file.texts(texts) if texts else table[[]]
     for name in texts:
         table[name] = shown[name] if as_text else shown[name].mask(shown[name] == "")
     return table

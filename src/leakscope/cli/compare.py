@@ -15,6 +15,7 @@ from leakscope.core.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from leakscope.data.text_format import TextFormat
     from leakscope.defenses import Defense
 
 #: Defenses by default: those that most models can have without an extra.
@@ -52,9 +53,9 @@ def compare(
     ] = 0.05,
     defense_delta: Annotated[float, option(ATTACKS, "The δ of defenses that guarantee differential privacy.")] = 1e-5,
     more: Annotated[
-        Path | None, option(INPUT, "CSV of further labelled records, for more-data.", dir_okay=False)
+        Path | None, option(INPUT, "Table (CSV, Parquet, Feather) of further labelled records, for more-data.")
     ] = None,
-    public: Annotated[Path | None, option(INPUT, "CSV of public records, for pate.", dir_okay=False)] = None,
+    public: Annotated[Path | None, option(INPUT, "Table (CSV, Parquet, Feather) of public records, for pate.")] = None,
     causes: Annotated[
         str | None, option(INPUT, "Columns that cause the label, separated by commas, for causal-features.")
     ] = None,
@@ -72,7 +73,7 @@ def compare(
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
     asked = training.read()
     loaded, _, sets, said = data.read(shown, weights)
-    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label)
+    given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label, data.form)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
@@ -129,6 +130,7 @@ class DefenseOptions:
     environment: str | None
     records: pd.DataFrame
     label: str
+    form: TextFormat
 
     def make(self, name: str, settings: tuple[Any, ...]) -> Defense:
         """The defense of a name, with its settings and what else it needs."""
@@ -157,8 +159,10 @@ class DefenseOptions:
         return {}
 
     def _read(self, path: Path, *, labelled: bool) -> tuple[Any, Any]:
-        from leakscope.data.tables import check_columns, read_table
+        from leakscope.data.table_files import open_table
 
-        table, names = read_table(path), [str(name) for name in self.records.columns]
-        check_columns(table, [*names, *([self.label] if labelled else [])], path, "training")
+        file, names = open_table(path, self.form), [str(name) for name in self.records.columns]
+        wanted = [*names, *([self.label] if labelled else [])]
+        file.check(wanted, "training")
+        table = file.read(wanted)
         return table[names], table[self.label] if labelled else None

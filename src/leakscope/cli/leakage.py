@@ -12,9 +12,12 @@ from leakscope.cli import options as shared
 from leakscope.cli.options import ATTACKS, INPUT, RETRAINING, option
 
 
+@shared.grouped
 def leakage(
     context: typer.Context,
-    table: Annotated[Path, typer.Argument(help="CSV of all records that a training set may be drawn from.")],
+    table: Annotated[
+        Path, typer.Argument(help="Table (CSV, Parquet, Feather) of all records that a training set may be drawn from.")
+    ],
     label: Annotated[str, option(INPUT, "The column that the learner predicts.")],
     learner: Annotated[
         str, option(RETRAINING, "ridge, logistic, mlp, or a .skops file with a scikit-learn estimator.")
@@ -44,6 +47,8 @@ def leakage(
     out: shared.Out = None,
     id: shared.IdColumn = None,  # noqa: A002
     drop: shared.NoFeatures = None,
+    *,
+    form: shared.Format,
     confidence: shared.Confidence = 0.95,
     seed: shared.Seed = 0,
     workers: shared.Workers = None,
@@ -60,7 +65,9 @@ def leakage(
     if below is not None:
         check_goal(below)
     shared.check_out(out)
-    universe = read_encoded(table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components)
+    universe = read_encoded(
+        table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components, form=form
+    )
     weights = None if l2 is None else shared.numbers(l2, "--l2", float)
     made, y = learner_and_labels(
         learner, universe.y, label, l2=weights, intercept=intercept, task=task,

@@ -19,6 +19,7 @@ from typer.core import TyperCommand
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import safe_warnings
+from leakscope.data.text_format import TextFormat
 
 if TYPE_CHECKING:
     from leakscope.core.result import Result
@@ -72,14 +73,20 @@ class Command(TyperCommand):
 AnyModel = Annotated[
     str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
 ]
-Train = Annotated[Path, option(INPUT, "CSV of the records that the model was trained on.")]
-Holdout = Annotated[Path, option(INPUT, "CSV of held-out records from the same population, never trained on.")]
+Train = Annotated[Path, option(INPUT, "Table (CSV, Parquet, Feather) of the records that the model was trained on.")]
+Holdout = Annotated[
+    Path, option(INPUT, "Table (CSV, Parquet, Feather) of held-out records from the same population, never trained on.")
+]
 Label = Annotated[str, option(INPUT, "The column that the model predicts.")]
 Id = Annotated[str | None, option(INPUT, "Column with the ids of the records; it is not an input of the model.")]
 Drop = Annotated[str | None, option(INPUT, "Columns that are not inputs of the model, separated by commas.")]
 IdColumn = Annotated[str | None, option(INPUT, "Column with the ids of the records; not used as a feature.")]
 NoFeatures = Annotated[str | None, option(INPUT, "Columns that are not used as features, separated by commas.")]
 Groups = Annotated[str | None, option(INPUT, "Columns of groups to compare, separated by commas.")]
+Separator = Annotated[
+    str | None, option(INPUT, "Character between the fields of CSV files, or tab; detected by default.")
+]
+Decimal = Annotated[str | None, option(INPUT, "Decimal mark of CSV files: . or ,; detected by default.")]
 Weights = Annotated[
     str | None,
     option(INPUT, "Column with the sample weights that the model was trained with; not a feature.", "--weights"),
@@ -147,6 +154,14 @@ Confidence = Annotated[float, option(ATTACKS, "Confidence of the intervals.")]
 Margin = Annotated[float, option(ATTACKS, "“Not detected” excludes an AUC above 0.5 plus this.")]
 
 
+@dataclass(frozen=True)
+class Format(TextFormat):
+    """Options of a command that reads tables: how CSV files are written."""
+
+    separator: Separator = None
+    decimal: Decimal = None
+
+
 class GivenModel(NamedTuple):
     """The model, what was said of it, and its records; ``digest`` is that of the model's file."""
 
@@ -166,15 +181,23 @@ class Data:
     label: Label
     id: Id = None
     drop: Drop = None
+    separator: Separator = None
+    decimal: Decimal = None
     task: Task = None
     outputs: Outputs = None
     trust_pickle: TrustPickle = False
     trust: Trust = None
 
     def __post_init__(self) -> None:
+        _ = self.form  # a wrong mark is refused before the model is read
         for value, name, known in ((self.task, "--task", TASKS), (self.outputs, "--outputs", OUTPUTS)):
             if value not in (None, *known):
                 raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
+
+    @property
+    def form(self) -> Format:
+        """How CSV files are written."""
+        return Format(self.separator, self.decimal)
 
     def read(self, groups: str | None = None, weights: str | None = None) -> GivenModel:
         """Load the model, and read the records that it was trained on and the holdout; ``weights`` is no feature."""
@@ -188,7 +211,7 @@ class Data:
         loaded, digest = load_with_digest(self.model, trust_pickle=self.trust_pickle, trust=tuple(self.trust or ()))
         files = self.train, self.holdout
         shown, drop = (",".join(filter(None, names)) or None for names in ((groups, weights), (self.drop, weights)))
-        sets = read_sets(files, loaded, label=self.label, groups=shown, id_column=self.id, drop=drop)
+        sets = read_sets(files, loaded, label=self.label, groups=shown, id_column=self.id, drop=drop, form=self.form)
         said: dict[str, Any] = {"task": self.task, "outputs": self.outputs}
         if weights is not None:
             assert sets.groups is not None

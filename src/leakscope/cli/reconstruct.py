@@ -12,10 +12,14 @@ from leakscope.cli import options as shared
 from leakscope.cli.options import ATTACKS, INPUT, RETRAINING, option
 
 
+@shared.grouped
 def reconstruct(
     context: typer.Context,
     table: Annotated[
-        Path, typer.Argument(help="CSV of records: some are trained on, the others are known to the attacker.")
+        Path,
+        typer.Argument(
+            help="Table (CSV, Parquet, Feather) of records: some are trained on, the others are known to the attacker."
+        ),
     ],
     label: Annotated[str, option(INPUT, "The column to predict, of two classes.")],
     k: Annotated[int, option(ATTACKS, "Number of training records that an explanation shows.")] = 5,
@@ -30,7 +34,7 @@ def reconstruct(
     out: shared.Out = None,
     holdout: Annotated[
         Path | None,
-        option(INPUT, "CSV of held-out records, known to the attacker; by default drawn from the first file."),
+        option(INPUT, "Table of held-out records, known to the attacker; by default drawn from the first file."),
     ] = None,
     size: Annotated[
         int | None,
@@ -39,6 +43,8 @@ def reconstruct(
     groups: shared.Groups = None,
     id: shared.IdColumn = None,  # noqa: A002
     drop: shared.NoFeatures = None,
+    *,
+    form: shared.Format,
     penalty: Annotated[
         float, option(RETRAINING, "Weight of the penalty that is added to the sum of log-losses.")
     ] = 1.0,
@@ -88,7 +94,9 @@ def reconstruct(
     )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
     shared.check_out(out)
-    people = read_people(table, label, holdout=holdout, size=size, groups=groups, id_column=id, drop=drop, seed=seed)
+    people = read_people(
+        table, label, holdout=holdout, size=size, groups=groups, id_column=id, drop=drop, seed=seed, form=form
+    )
     with shared.progress_bars() as progress:
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, penalty=penalty, attacks=names, queries=queries,

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from leakscope.data.table_files import TableFile
+    from leakscope.data.text_format import TextFormat
+
 #: How other programs write a value that is not there.
 MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
 
@@ -25,9 +28,12 @@ MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
 def scores(
     context: typer.Context,
     conditions: Conditions,
-    table: Annotated[Path | None, typer.Argument(help="CSV with a score and the membership of each record.")] = None,
-    members: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the members' scores.")] = None,
-    nonmembers: Annotated[Path | None, option(INPUT, "Instead of one table: CSV of the non-members' scores.")] = None,
+    table: Annotated[
+        Path | None,
+        typer.Argument(help="Table (CSV, Parquet, Feather) with a score and the membership of each record."),
+    ] = None,
+    members: Annotated[Path | None, option(INPUT, "Instead of one table: table of the members' scores.")] = None,
+    nonmembers: Annotated[Path | None, option(INPUT, "Instead of one table: table of the non-members' scores.")] = None,
     score: Annotated[str, option(INPUT, "Column of the score, such as the model's loss.")] = "score",
     member: Annotated[
         str, option(INPUT, "Column of the membership: 1 or 0, true or false, yes or no, member or nonmember.")
@@ -44,6 +50,8 @@ def scores(
     groups: shared.Groups = None,
     bins: shared.Bins = None,
     id: Annotated[str | None, option(INPUT, "Column with the ids of the records.")] = None,  # noqa: A002
+    *,
+    form: shared.Format,
     out: shared.Out = None,
     confidence: shared.Confidence = 0.95,
     margin: shared.Margin = 0.05,
@@ -59,7 +67,7 @@ def scores(
     rules = conditions.read(audit_scope((release,), groups=groups is not None, explanations=False))
     shared.check_out(out)
     files = _files(table, members, nonmembers)
-    read = _read(files, score, member if table is not None else None, control, groups, id)
+    read = _read(files, score, member if table is not None else None, control, groups, id, form)
     result = audit_scores(
         **read, bins=shared.read_bins(bins), higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
         margin=margin, seed=seed, command=shared.command_line(context),
@@ -77,34 +85,40 @@ def _files(table: Path | None, members: Path | None, nonmembers: Path | None) ->
         if members.resolve() == nonmembers.resolve():
             raise InputError("--members and --nonmembers are one file: give two, or one file with a --member column")
         return [members, nonmembers]
-    raise InputError("name one CSV with a --member column, or two with --members and --nonmembers")
+    raise InputError("name one table with a --member column, or two with --members and --nonmembers")
 
 
 def _read(
-    files: list[Path], score: str, member: str | None, control: str | None, groups: str | None, id_column: str | None
+    paths: list[Path],
+    score: str,
+    member: str | None,
+    control: str | None,
+    groups: str | None,
+    id_column: str | None,
+    form: TextFormat,
 ) -> dict[str, Any]:
     """What `audit_scores` takes, from the named columns; the others are not read."""
     import numpy as np
     import pandas as pd
 
-    from leakscope.data.tables import read_tables, read_texts
+    from leakscope.data.tables import open_tables
     from leakscope.studies.scores import read_members
 
     named = {"score": score, "member": member, "control": control, "id": id_column}
-    _, chosen = read_tables(files, named, {"group": groups})
+    files, chosen = open_tables(paths, named, {"group": groups}, form)
     numbers = [name for name in (score, control, member) if name is not None]
     if len(set(numbers)) < len(numbers) or set(numbers) & {*chosen["group"], id_column}:
         raise InputError(
             "--score, --control and --member must name different columns, and none that --groups or --id names"
         )
     names = list(dict.fromkeys(name for some in chosen.values() for name in some))
-    parts = [read_texts(path, names) for path in files]
+    parts = [file.texts(names) for file in files]
     side = read_members(parts[0][member]) if member is not None else np.repeat([True, False], [len(p) for p in parts])
 
     def floats(name: str | None) -> NDArray[np.float64] | None:
         if name is None:
             return None
-        return np.concatenate([_numbers(part[name], path) for part, path in zip(parts, files, strict=True)])
+        return np.concatenate([_numbers(part[name], file) for part, file in zip(parts, files, strict=True)])
 
     both = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     return {
@@ -116,7 +130,7 @@ def _read(
     }
 
 
-def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
+def _numbers(texts: pd.Series[Any], file: TableFile) -> NDArray[np.float64]:
     """A column as numbers, every bit as it is written, or a sentence that names the first row that is none."""
     import numpy as np
     import pandas as pd
@@ -124,7 +138,9 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
     from leakscope.core.wording import name as safe
     from leakscope.data.records import row_name
 
-    name, words = safe(texts.name), texts.str.strip()
+    name, path, words = safe(texts.name), file.path, texts.str.strip()
+    if file.decimal == ",":  # a point is then no decimal mark
+        words = words.str.translate(str.maketrans(",.", ".,"))
     if missing := int(words.str.lower().isin(MISSING_WORDS).sum()):
         raise InputError(f"{path} lacks {missing:,} of {len(texts):,} numbers in {name}: leave those records out")
     wrong = pd.to_numeric(words, errors="coerce").isna().to_numpy()  # unlike Python's own reading it refuses 1_000

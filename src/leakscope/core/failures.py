@@ -70,6 +70,9 @@ SAFE = tuple(
         r"ufunc '\w+' not supported for the input types",
         r"Shape of passed values is \(\d+, \d+\), indices imply \(\d+, \d+\)",
         r"(?:division|float division|integer modulo) by zero",
+        # pyarrow
+        r"Can't unify schema with duplicate field names",
+        r"Error creating dataset\. Could not read schema",
         # torch, XGBoost, LightGBM, ONNX Runtime
         r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and \d+x\d+\)",
         r"(?:mat1 and mat2 must have the same dtype|expected m1 and m2 to have the same dtype)",

@@ -1,4 +1,4 @@
-"""CSV tables encoded as numbers for a learner, for `leakscope leakage`: `EncodedTable`, `read_encoded`."""
+"""Tables encoded as numbers for a learner, for `leakscope leakage`: `EncodedTable`, `read_encoded`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
 from leakscope.data.encoding import integer_codes, one_hot, principal_components
 from leakscope.data.records import list_names
-from leakscope.data.tables import read_labelled, read_texts
+from leakscope.data.tables import read_labelled
+from leakscope.data.text_format import TextFormat
 from leakscope.learners import Learner, as_learner
 from leakscope.models.adapters import infer_task
 from leakscope.models.files import load_model
@@ -40,8 +41,9 @@ def read_encoded(
     id_column: str | None = None,
     encode: Encoding = "codes",
     components: int | None = None,
+    form: TextFormat | None = None,
 ) -> EncodedTable:
-    """Read and encode a CSV file; ids are the literal text of the file.
+    """Read and encode a table; ids are the literal text of the file.
 
     Parameters
     ----------
@@ -51,13 +53,16 @@ def read_encoded(
         [0, 1]. ``raw``: no encoding.
     components
         Number of principal components of the encoded columns to keep.
+    form
+        How a CSV file is written; detected by default.
     """
     if encode not in ("codes", "one-hot", "raw"):
         raise InputError(f"encode must be 'codes', 'one-hot' or 'raw', not {encode!r}")
-    (table,), columns, names = read_labelled([path], label, drop=drop, id_column=id_column)
-    X, y = table[columns].copy(), table[label]
-    if ids := names["id"]:
-        X.index = pd.Index(read_texts(path, ids)[ids[0]])
+    read = read_labelled([path], label, drop=drop, id_column=id_column, form=form)
+    (file,), (table,) = read.files, read.tables
+    X, y = table[read.columns].copy(), table[label]
+    if ids := read.names["id"]:
+        X.index = pd.Index(file.texts(ids)[ids[0]])
     X, notes = prepare_columns(X, encode)
     if components is not None and encode == "raw":
         raise InputError("components= needs encoded columns: set encode to 'codes' or 'one-hot'")

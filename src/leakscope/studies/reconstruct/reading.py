@@ -19,7 +19,8 @@ from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import row_name
-from leakscope.data.tables import check_columns, read_labelled, read_texts
+from leakscope.data.tables import read_labelled
+from leakscope.data.text_format import TextFormat
 from leakscope.learners.encoded_table import prepare_columns
 from leakscope.learners.linear import read_records
 from leakscope.releases.oracle import check_rounding
@@ -100,7 +101,7 @@ def read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArray
     return {str(name): groups[name].astype(str).to_numpy(object) for name in groups.columns}
 
 
-# --- CSV files --------------------------------------------------------------------------------------------------------
+# --- table files ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,9 @@ def read_people(
     id_column: str | None = None,
     drop: str | None = None,
     seed: int = 0,
+    form: TextFormat | None = None,
 ) -> People:
-    """Read a CSV file: texts become a column for each level, and numbers are scaled to [0, 1].
+    """Read a table: texts become a column for each level, and numbers are scaled to [0, 1].
 
     Parameters
     ----------
@@ -134,13 +136,13 @@ def read_people(
         A file of records that are not trained on; without it, these are drawn from ``path``.
     size
         Number of records to train on: by default all of them if there is a holdout, and otherwise 2,000, or four fifths of a smaller table.
+    form
+        How CSV files are written; detected by default.
     """
     paths = [path] if holdout is None else [path, holdout]
-    tables, columns, names = read_labelled(paths, label, drop=drop, id_column=id_column, groups=groups)
-    count, grouped, ids = len(tables[0]), names["group"], names["id"]
-    for place, table in zip(paths[1:], tables[1:], strict=True):
-        check_columns(table, columns, place, "data")
-    together = pd.concat([table[columns] for table in tables], ignore_index=True)
+    read = read_labelled(paths, label, drop=drop, id_column=id_column, groups=groups, form=form)
+    file, tables, grouped, ids = read.files[0], read.tables, read.names["group"], read.names["id"]
+    count, together = len(tables[0]), pd.concat([table[read.columns] for table in tables], ignore_index=True)
     X, notes = prepare_columns(together, "one-hot")
     values, labels = X.to_numpy(np.float64), pd.concat([table[label] for table in tables]).to_numpy()
     inside, outside, more = _split(count, len(labels), size, seed)
@@ -148,8 +150,8 @@ def read_people(
         X=values[inside],
         y=labels[inside],
         holdout=(values[outside], labels[outside]) if len(outside) else None,
-        groups=read_texts(path, grouped).iloc[inside].reset_index(drop=True) if grouped else None,
-        ids=read_texts(path, ids)[ids[0]].to_numpy()[inside] if ids else inside,
+        groups=file.texts(grouped).iloc[inside].reset_index(drop=True) if grouped else None,
+        ids=file.texts(ids)[ids[0]].to_numpy()[inside] if ids else inside,
         notes=(*notes, *more),
     )
 
