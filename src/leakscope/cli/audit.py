@@ -29,6 +29,8 @@ def audit(
     conditions: Conditions,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None,
         option(
@@ -64,12 +66,12 @@ def audit(
     shared.check_out(out)
     others = [load(folder) for folder in include or ()]
     asked = training.read()
-    loaded, digest, sets, said = data.read(groups)
+    loaded, digest, sets, said = data.read(groups, weights)
     if training.retrain and not training.random_split and sys.stderr.isatty():
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+            loaded, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids,
             releases=None if releases is None else releases.split(","),
             attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
             command=shared.command_line(context), model_digest=digest, progress=progress, **said, **asked,

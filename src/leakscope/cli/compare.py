@@ -32,6 +32,8 @@ def compare(
     ] = USUAL,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -70,12 +72,12 @@ def compare(
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
     asked = training.read()
-    loaded, _, sets, said = data.read(shown)
+    loaded, _, sets, said = data.read(shown, weights)
     given = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label, data.form)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
+            loaded, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids, defenses=chosen,
             releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
             margin=margin, tolerance=tolerance,
             command=shared.command_line(context), progress=progress, **said, **asked,
