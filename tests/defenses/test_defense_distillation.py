@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from leakscope.core.errors import InputError
 from leakscope.defenses import Distillation, apply
-from leakscope.defenses.distillation import DRAWN, deal, draw, fit_weighted, takes_weights, teach
+from leakscope.defenses.distillation import DRAWN, deal, draw, teach
 from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
@@ -55,7 +55,7 @@ def test_the_gradient_of_the_student_vanishes_at_the_teachers_answers():
 def test_weights_of_one_for_the_true_class_are_plain_training():
     target = target_of(make_pipeline(StandardScaler(), make_pipeline(EXACT)))
     rows, codes = np.repeat(np.arange(N), 3), np.tile(np.arange(3), N)
-    model = fit_weighted(target.learner.fit, X[rows], codes, (codes == y[rows]) * 1.0, np.random.default_rng(0))
+    model = target.learner.fit(X[rows], codes, np.random.default_rng(0), sample_weight=(codes == y[rows]) * 1.0)
     assert np.allclose(model.predict(X), target.model.predict(X), atol=1e-6)  # scaled by the same means, too
 
 
@@ -95,10 +95,10 @@ def test_teachers_values_are_the_labels_of_a_regression():
 
 
 def test_what_takes_weights():
-    assert takes_weights(target_of(make_pipeline(StandardScaler(), LogisticRegression())).learner)
-    assert not takes_weights(target_of(KNeighborsClassifier()).learner)
+    assert target_of(make_pipeline(StandardScaler(), LogisticRegression())).learner.takes_weights
+    assert not target_of(KNeighborsClassifier()).learner.takes_weights
     own = make_target(EXACT.fit(X, y), (X, y), (X, y), fit=lambda X, y, rng: LogisticRegression().fit(X, y))
-    assert not takes_weights(own.learner)
+    assert not own.learner.takes_weights
     assert apply(Distillation(), own, 2).model.predict(X).shape == (N, 3)
     labels_only = apply(Distillation(), target_of(LinearSVC()), 2).model
     assert not labels_only.gives_probabilities
@@ -108,4 +108,4 @@ def test_too_few_records_and_weights_that_are_missing_are_refused():
     with pytest.raises(InputError, match=r"5.*5"):
         Distillation().defend(target_of(EXACT), 5).learner.fit(X[:5], y[:5], np.random.default_rng(0))
     with pytest.raises(InputError, match=r"LogisticRegression.*90"):
-        fit_weighted(target_of(EXACT).learner.fit, X, y, np.full(N, np.nan), np.random.default_rng(0))
+        target_of(EXACT).learner.fit(X, y, np.random.default_rng(0), sample_weight=np.full(N, np.nan))

@@ -23,6 +23,7 @@ BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.D
 #: differ by this much. Everything else, and every word and whole number everywhere, is compared exactly.
 TOLERANCE = {
     "text-pipeline": 0.03,
+    "sample-weights": 0.03,
     "torch-image": 0.05,
     "torch-tabular": 0.05,
     "python-code": 0.05,

@@ -43,7 +43,7 @@ from leakscope.core.checks import check_count, check_number, check_seed, check_s
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import mean, proportion
-from leakscope.data.records import read_features, read_labels, take_rows
+from leakscope.data.records import read_features, read_labels, stack_rows, take_rows
 from leakscope.learners import Learner, as_learner
 from leakscope.models.model import Model, to_probabilities
 from leakscope.worlds.training import Progress, TrainingSets, design_generator, retrain
@@ -343,11 +343,9 @@ def _prepare(learner: Learner, X: Any, labels: NDArray[Any], queries: Any) -> tu
 def _stack(first: Any, second: Any) -> Any:
     if isinstance(first, pd.DataFrame) != isinstance(second, pd.DataFrame):
         raise InputError("X and queries must both be tables with named columns, or both arrays")
-    if not isinstance(first, pd.DataFrame):
-        return np.concatenate([first, second])
-    if list(first.columns) != list(second.columns):
+    if isinstance(first, pd.DataFrame) and list(first.columns) != list(second.columns):
         raise InputError("X and queries have different columns: pass the same columns in the same order")
-    return pd.concat([first, second], ignore_index=True)
+    return stack_rows(first, second)
 
 
 def _part(order: Indices, teachers: int, number: int) -> Indices:

@@ -29,6 +29,8 @@ def audit(
     conditions: Conditions,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None,
         option(
@@ -63,13 +65,13 @@ def audit(
         raise InputError("--delta goes with --epsilon: name both")
     shared.check_out(out)
     others = [load(folder) for folder in include or ()]
-    given = data.read(groups)
+    given = data.read(groups, weights)
     asked, sets = training.read(given), given.sets
     if training.retrain and not training.random_split and sys.stderr.isatty():
         print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with shared.progress_bars() as progress:
         result = run(
-            given.model, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+            given.model, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids,
             releases=None if releases is None else releases.split(","),
             attacks=None if attacks is None else attacks.split(","), margin=margin, epsilon=epsilon, delta=delta,
             command=shared.command_line(context), model_digest=given.digest, progress=progress, **given.said, **asked,

@@ -32,6 +32,8 @@ def compare(
     ] = USUAL,
     out: shared.Out = None,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
+    weights: shared.Weights = None,
     releases: Annotated[
         str | None, option(ATTACKS, "Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -69,13 +71,13 @@ def compare(
     wanted = read_defenses(defenses)
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environments) if name)) or None
-    given = data.read(shown)
+    given = data.read(shown, weights)
     asked, sets = training.read(given), given.sets
     known = DefenseOptions(defense_delta, more, public, causes, environments, sets.train[0], data.label, data.form)
     chosen = [known.make(name, settings) for name, settings in wanted]
     with shared.progress_bars() as progress:
         found = run(
-            given.model, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, defenses=chosen,
+            given.model, sets.train, sets.holdout, groups=sets.groups, bins=shared.read_bins(bins), ids=sets.ids, defenses=chosen,
             releases=() if releases is None else releases.split(","), record_explanations=record_explanations, utility_loss=utility_loss,
             margin=margin, tolerance=tolerance,
             command=shared.command_line(context), progress=progress, **given.said, **asked,

@@ -90,6 +90,18 @@ Separator = Annotated[
     str | None, option(INPUT, "Character between the fields of CSV files, or tab; detected by default.")
 ]
 Decimal = Annotated[str | None, option(INPUT, "Decimal mark of CSV files: . or ,; detected by default.")]
+Weights = Annotated[
+    str | None,
+    option(INPUT, "Column with the sample weights that the model was trained with; not a feature.", "--weights"),
+]
+Bins = Annotated[
+    list[str] | None,
+    option(
+        INPUT,
+        "Ends of the bins of a numeric group column, age=18,30,50; may be repeated. Five bins by default.",
+        "--bins",
+    ),
+]
 Task = Annotated[str | None, option(INPUT, "classification or regression, if the file does not state it.")]
 Outputs = Annotated[
     str | None, option(INPUT, "Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
@@ -206,12 +218,16 @@ class Data:
         """How CSV files are written."""
         return Format(self.separator, self.decimal)
 
-    def read(self, groups: str | None = None) -> GivenModel:
-        """Load the model, and read the records that it was trained on and the holdout."""
+    def read(self, groups: str | None = None, weights: str | None = None) -> GivenModel:
+        """Load the model, and read the records that it was trained on and the holdout; ``weights`` is no feature."""
         from leakscope.data.tables import read_sets
         from leakscope.models.entry import entry_point, load_entry_point, search_folders
         from leakscope.models.provenance import load_with_digest
 
+        if weights is not None and weights in (self.label, self.id):
+            raise InputError(
+                f"--weights names {weights!r}, which is the label or the id: name the column of the weights"
+            )
         search_folders(self.path or ())
         digest, fit = None, None
         if (entry := entry_point(self.model)) is None:
@@ -220,10 +236,14 @@ class Data:
             announce_code(entry.module)
             loaded, fit = load_entry_point(entry)
         files = self.train, self.holdout
-        sets = read_sets(
-            files, loaded, label=self.label, groups=groups, id_column=self.id, drop=self.drop, form=self.form
-        )
-        said = {"task": self.task, "outputs": self.outputs}
+        shown, drop = (",".join(filter(None, names)) or None for names in ((groups, weights), (self.drop, weights)))
+        sets = read_sets(files, loaded, label=self.label, groups=shown, id_column=self.id, drop=drop, form=self.form)
+        said: dict[str, Any] = {"task": self.task, "outputs": self.outputs}
+        if weights is not None:
+            assert sets.groups is not None
+            said["sample_weight"] = tuple(table[weights].replace("", None) for table in sets.groups)
+            kept = None if groups is None else tuple(table.drop(columns=weights) for table in sets.groups)
+            sets = replace(sets, groups=kept)
         return GivenModel(loaded, digest, sets, said, fit, None if entry is None else entry.module)
 
 
@@ -412,6 +432,25 @@ def seconds(text: str | None, option: str) -> float | None:
     if found is None or not float(found[1]):
         raise InputError(f"{option} takes a time such as 90s, 10m or 2h, not {text!r}")
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def read_bins(given: Sequence[str] | None) -> dict[str, list[float] | None] | None:
+    """The ends of bins by column; a column without ends keeps its values.
+
+    Examples
+    --------
+    >>> read_bins(["age=18,30,50; pay=1000", "ward="])
+    {'age': [18.0, 30.0, 50.0], 'pay': [1000.0], 'ward': None}
+    """
+    if not given:
+        return None
+    found: dict[str, list[float] | None] = {}
+    for part in ";".join(given).split(";"):
+        name, equals, ends = part.strip().rpartition("=")
+        if not equals or not name:
+            raise InputError(f"--bins takes a column and ends, such as age=18,30,50, not {part.strip()!r}")
+        found[name] = numbers(ends, f"--bins {name}=", float) if ends.strip() else None
+    return found
 
 
 def numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:

@@ -48,6 +48,7 @@ def scores(
         bool, option(ATTACKS, "State that a random split decided who was trained on.", "--random-split")
     ] = False,
     groups: shared.Groups = None,
+    bins: shared.Bins = None,
     id: Annotated[str | None, option(INPUT, "Column with the ids of the records.")] = None,  # noqa: A002
     *,
     form: shared.Format,
@@ -68,7 +69,7 @@ def scores(
     files = _files(table, members, nonmembers)
     read = _read(files, score, member if table is not None else None, control, groups, id, form)
     result = audit_scores(
-        **read, higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
+        **read, bins=shared.read_bins(bins), higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
         margin=margin, seed=seed, command=shared.command_line(context),
     )  # fmt: skip
     gate = None if rules is None else conditions.judge(rules, result)

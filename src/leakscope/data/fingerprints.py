@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
+from leakscope.data.containers import is_sparse
 
 BLOCK = 1 << 17  # elements per step: about a megabyte, which fits into the processor cache
 MISSING = np.float64(np.nan).view(np.uint64)
@@ -141,6 +142,11 @@ class _Digest:
             self.add_array(np.asarray(thing))
         elif isinstance(thing, pd.DataFrame | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
             self.add_pandas(thing)
+        elif is_sparse(thing):
+            cells = thing.tocoo()  # flags that scipy sets later are not content
+            self.add_all(
+                "sparse", (thing.format, thing.shape, cells.data, *(at.astype(np.int64) for at in cells.coords))
+            )
         elif isinstance(thing, CodeType):
             self.add_code(thing)
         elif isinstance(thing, FunctionType):
@@ -353,7 +359,7 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
     Parameters
     ----------
     X
-        Data frame, or array of any number of dimensions; the first axis runs over the records.
+        Data frame, sparse matrix, or array of any number of dimensions; the first axis runs over the records.
     y
         One label per record, which becomes part of the record.
 
@@ -365,7 +371,7 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
     >>> [bool(same) for same in row_hashes(train)[1] == row_hashes(holdout)]
     [True, False]
     """
-    if not isinstance(X, pd.DataFrame):
+    if not isinstance(X, pd.DataFrame) and not is_sparse(X):
         X = np.asarray(X)
         if X.ndim == 0:
             raise InputError("X must be a table or an array with one row per record, not a single value")
@@ -373,7 +379,8 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
             X = pd.DataFrame(X.reshape(len(X), -1))
     if y is not None and len(y) != len(X):
         raise InputError(f"X has {len(X)} records but y has {len(y)} labels: pass one label per record")
-    sums = _hash_frame(X) if isinstance(X, pd.DataFrame) else _hash_array(X)
+    hash_rows = _hash_frame if isinstance(X, pd.DataFrame) else _hash_sparse if is_sparse(X) else _hash_array
+    sums = hash_rows(X)
     if y is not None:
         sums += row_hashes(pd.DataFrame(y))
     return _mix(sums)
@@ -389,6 +396,13 @@ def _hash_array(array: NDArray[Any]) -> NDArray[np.uint64]:
         block = array[start : start + step]
         sums[start : start + step] = _mix(_number_bits(block.reshape(len(block), width))) @ keys
     return sums
+
+
+def _hash_sparse(X: Any) -> NDArray[np.uint64]:
+    """Sum the mixed cells as `_hash_array` does: cells that are zero add nothing."""
+    total = np.zeros(X.nnz + 1, np.uint64)
+    np.cumsum(_mix(_number_bits(X.data)) * _column_keys(X.shape[1])[X.indices], out=total[1:])  # modulo 2**64
+    return np.asarray(total[X.indptr[1:]] - total[X.indptr[:-1]])
 
 
 def _hash_frame(frame: pd.DataFrame) -> NDArray[np.uint64]:

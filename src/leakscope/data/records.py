@@ -9,10 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import vstack
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
+from leakscope.data.bins import Bins, bin_columns, did_you_mean
+from leakscope.data.containers import (
+    as_pandas,
+    as_sparse,
+    is_foreign,
+    is_sparse,
+    is_torch_data,
+    plain_sparse,
+    read_dataset,
+)
 
 #: Names of the two data sets in messages.
 SETS = TRAIN, HOLDOUT = "the training set", "the holdout"
@@ -26,7 +37,7 @@ class Records:
     Parameters
     ----------
     X
-        Features: a DataFrame, or an array whose first axis is the records.
+        Features: a DataFrame, a sparse matrix, or an array whose first axis is the records.
     y
         Labels: int64 positions in the model's classes, or float64 values for regression.
     ids
@@ -35,6 +46,8 @@ class Records:
         Level of each record as text, by column name; a missing level is ``"(missing)"``.
     places
         Position in `SETS` and row number of each record in the user's table, for messages; or None.
+    weights
+        Sample weight of each record in training, or None.
 
     Examples
     --------
@@ -48,6 +61,7 @@ class Records:
     ids: NDArray[Any]
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     places: NDArray[np.intp] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -62,7 +76,8 @@ class Records:
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         levels = {name: column[rows] for name, column in self.groups.items()}
         places = None if self.places is None else self.places[rows]
-        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels, places)
+        weights = None if self.weights is None else self.weights[rows]
+        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels, places, weights)
 
 
 def number_rows(count: int, where: str) -> NDArray[np.intp]:
@@ -71,7 +86,7 @@ def number_rows(count: int, where: str) -> NDArray[np.intp]:
 
 
 def join_records(first: Records, second: Records) -> Records:
-    """Concatenate features and labels of two sets; ids become positions, and groups are dropped.
+    """Concatenate features, labels and weights of two sets; ids become positions, and groups are dropped.
 
     Examples
     --------
@@ -79,22 +94,41 @@ def join_records(first: Records, second: Records) -> Records:
     >>> len(join_records(side, side))
     4
     """
-    both = [first.X, second.X]
-    X = pd.concat(both, ignore_index=True) if isinstance(first.X, pd.DataFrame) else np.concatenate(both)
-    known = [part.places for part in (first, second) if part.places is not None]
-    places = np.concatenate(known) if len(known) == 2 else None
-    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places)
+    X = stack_rows(first.X, second.X)
+    places, weights = _joined(first.places, second.places), _joined(first.weights, second.weights)
+    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places, weights=weights)
+
+
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if first is None or second is None else np.concatenate([first, second])
+
+
+def stack_rows(first: Any, second: Any) -> Any:
+    """Return the features of two sets of one type, one below the other.
+
+    Examples
+    --------
+    >>> stack_rows(np.zeros((1, 2)), np.ones((1, 2))).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    if isinstance(first, pd.DataFrame):
+        return pd.concat([first, second], ignore_index=True)
+    if is_sparse(first):
+        return as_sparse(vstack([plain_sparse(first), plain_sparse(second)], format="csr"), "the records")
+    return np.concatenate([first, second])
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return rows of a DataFrame, Series or array, always as a writable copy."""
+    """Return rows of a DataFrame, Series, sparse matrix or array, always as a writable copy."""
     named = isinstance(X, pd.DataFrame | pd.Series)
     if isinstance(rows, slice):
-        return X.iloc[rows].copy() if named else np.array(X[rows])
+        return X.iloc[rows].copy() if named else X[rows].copy() if is_sparse(X) else np.array(X[rows])
     # Indexing by positions and masks copies.
     if named:
         return X.iloc[rows]
     rows = np.asarray(rows)
+    if is_sparse(X):
+        return X[rows]
     return np.asarray(np.take(X, rows, axis=0) if rows.dtype.kind in "iu" else X[rows])
 
 
@@ -122,7 +156,9 @@ def plain(value: Any) -> Any:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Convert anything array-like, including torch tensors, to an array."""
+    """Convert anything array-like, including torch tensors and columns of other libraries, to an array."""
+    if is_foreign(values):
+        return as_pandas(values, "a column").to_numpy()
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
@@ -161,6 +197,14 @@ def _infinite(table: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _find(kind: str, X: Any, is_bad: Callable[[Any], Any]) -> BadValues:
     found = BadValues(kind, np.zeros(len(X), dtype=bool), [], [])
+    if is_sparse(X):
+        cells = X.tocoo()
+        bad = is_bad(cells.data)
+        found.rows[cells.row[bad]] = True
+        columns, first = np.unique(cells.col[bad], return_index=True)  # the cells are in the order of the rows
+        found.columns.extend(columns.tolist())
+        found.first.extend(cells.row[bad][first].tolist())
+        return found
     for names, table in _tables(X):
         if table.dtype.kind in "biu" or not table.size:
             continue
@@ -191,14 +235,18 @@ def _tables(X: Any) -> Iterator[tuple[list[Any], NDArray[Any]]]:
 
 
 def read_features(X: Any, where: str) -> Any:
-    """Return a DataFrame unchanged, and anything else as an array whose first axis is the records."""
+    """Return features as a DataFrame, a sparse matrix, or an array whose first axis is the records.
+
+    A pandas data frame is returned unchanged, and data frames of other libraries become one (`containers`).
+    """
+    X = as_pandas(X, f"the table of {where}") if is_foreign(X) else X
     if isinstance(X, pd.DataFrame):
         twice = X.columns[X.columns.duplicated()].unique()
         if len(twice):
             raise InputError(f"{where} has more than one column named {list_names(twice)}: rename the duplicates")
         return X
-    if hasattr(X, "toarray"):
-        raise InputError(f"the features of {where} are a sparse matrix: pass X.toarray()")
+    if is_sparse(X):
+        return as_sparse(X, where)
     if isinstance(X, list | tuple) and X and isinstance(X[0], str):
         return np.array(X, dtype=object)  # texts of any length
     try:
@@ -233,7 +281,9 @@ def read_labels(y: Any, where: str) -> NDArray[Any]:
 
 
 def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[Caveat]]:
-    """Read features and labels of one set; return them with warnings about their row names."""
+    """Read features and labels of one set, also from a torch data set; return them with warnings about their row names."""
+    if is_torch_data(pair):
+        pair = read_dataset(pair, where)
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(f"{where} must be a pair (X, y) of features and labels")
     X, y = read_features(pair[0], where), read_labels(pair[1], where)
@@ -251,6 +301,8 @@ def same_columns(X: Any, other: Any) -> Any:
     """Return the holdout with its columns in the order of the training set; refuse different columns."""
     if isinstance(X, pd.DataFrame) != isinstance(other, pd.DataFrame):
         raise InputError("one of train= and holdout= is a DataFrame, the other is not: pass both as the same type")
+    if is_sparse(X) != is_sparse(other):
+        raise InputError("one of train= and holdout= is sparse, the other is not: pass both as the same type")
     if not isinstance(X, pd.DataFrame):
         if X.shape[1:] != other.shape[1:]:
             raise InputError(
@@ -291,6 +343,48 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
     return names
 
 
+def read_weights(sample_weight: Any, X: Any, other: Any) -> tuple[Any, Any, tuple[NDArray[np.float64], ...] | None]:
+    """Return the features of both sets and their sample weights; a weight column is no longer among the features.
+
+    ``sample_weight`` is None, the name of a column of both sets, or a pair (training weights, holdout weights).
+    """
+    if sample_weight is None:
+        return X, other, None
+    if isinstance(sample_weight, str):
+        if not isinstance(X, pd.DataFrame) or sample_weight not in X.columns:
+            near = did_you_mean(sample_weight, X.columns if isinstance(X, pd.DataFrame) else ())
+            raise InputError(f"the training set has no weight column {sample_weight!r}{near or ': name a column of X'}")
+        given = X[sample_weight], other[sample_weight]
+        X, other = X.drop(columns=sample_weight), other.drop(columns=sample_weight)
+    elif isinstance(sample_weight, tuple | list) and len(sample_weight) == 2 and np.ndim(sample_weight[0]) == 1:
+        given = sample_weight[0], sample_weight[1]
+    else:
+        raise InputError(
+            "sample_weight= lacks the weights of the holdout, on which reference models are trained too: pass a pair "
+            "sample_weight=(train_weights, holdout_weights), or the name of a column"
+        )
+    return X, other, tuple(_weights(*one) for one in zip(given, (X, other), SETS, strict=True))
+
+
+def _weights(given: Any, X: Any, where: str) -> NDArray[np.float64]:
+    same_row_names(given, X, f"weights of {where}")
+    try:
+        weights = pd.Series(as_array(given)).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the weights of {where} are not numbers: pass one number per record") from cause(error)
+    if len(weights) != len(X):
+        raise InputError(f"{where} has {len(X)} records but {len(weights)} weights: pass one weight per record")
+    for bad, what in ((~np.isfinite(weights), "missing or infinite"), (weights < 0, "negative")):
+        if bad.any():
+            raise InputError(
+                f"the weights of {where} are {what} in {int(bad.sum())} of {len(weights)} records, the first in "
+                f"{row_name(int(bad.argmax()))}: weights must be numbers of at least 0"
+            )
+    if not weights.any():
+        raise InputError(f"the weights of {where} are all zero: pass the weights that the model was trained with")
+    return weights
+
+
 def same_row_names(values: Any, X: Any, what: str) -> None:
     """Refuse a Series or DataFrame whose row names differ from those of X, since pairing by position could be wrong."""
     named = isinstance(values, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame) and len(values) == len(X)
@@ -298,19 +392,34 @@ def same_row_names(values: Any, X: Any, what: str) -> None:
         raise InputError(f"{what} have row names that differ from those of X: reorder them like X, or pass an array")
 
 
-def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def read_groups(
+    groups: Any, X: Any, other: Any, bins: Bins | None = None
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """Read the levels of each group column, for the training set and for the holdout.
 
     ``groups`` is None, column names, a Series or DataFrame whose columns are in the holdout too, or a pair
-    (training groups, holdout groups).
+    (training groups, holdout groups). Numeric columns with many values are binned (`bins.bin_columns`).
     """
+    train, holdout = _group_tables(groups, X, other)
+    for table, count, where in ((train, len(X), TRAIN), (holdout, len(other), HOLDOUT)):
+        if groups is not None and len(table) != count:
+            raise InputError(
+                f"groups of {where} have {len(table)} rows, but it has {count} records: pass one per record"
+            )
+    train, holdout = bin_columns(train, holdout, bins)
+    return _levels(train), _levels(holdout)
+
+
+def _group_tables(groups: Any, X: Any, other: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     if groups is None:
-        return {}, {}
+        return pd.DataFrame(), pd.DataFrame()
+    if is_foreign(groups):
+        groups = as_pandas(groups, "groups")
     if isinstance(groups, str):
         groups = [groups]
     if isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups):
         groups = list(dict.fromkeys(groups))
-        return _levels(_columns(X, groups), len(X), "the training set"), _holdout_levels(other, groups)
+        return _columns(X, groups), _holdout_table(other, groups)
     if isinstance(groups, list | tuple) and len(groups) == 2:
         same_row_names(groups[0], X, "groups of the training set")
         same_row_names(groups[1], other, "groups of the holdout")
@@ -319,29 +428,31 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
             holdout.columns = train.columns
         if list(train.columns) != list(holdout.columns):
             raise InputError(f"groups of the holdout must have the columns of the training set: {list_names(train)}")
-        return _levels(train, len(X), "the training set"), _levels(holdout, len(other), "the holdout")
+        return train, holdout
     if not isinstance(groups, pd.Series | pd.DataFrame):
         raise InputError("groups= lacks the groups of the holdout: pass a pair groups=(train_groups, holdout_groups)")
     same_row_names(groups, X, "groups of the training set")
     train = _frame(groups)
-    return _levels(train, len(X), "the training set"), _holdout_levels(other, list(train.columns))
+    return train, _holdout_table(other, list(train.columns))
 
 
-def _holdout_levels(other: Any, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
+def _holdout_table(other: Any, names: Sequence[Any]) -> pd.DataFrame:
     if not isinstance(other, pd.DataFrame) or not set(names) <= set(other.columns):
         raise InputError(f"the holdout lacks columns {list_names(names)}: pass groups=(train_groups, holdout_groups)")
-    return _levels(other[list(names)], len(other), "the holdout")
+    return pd.DataFrame(other[list(names)])
 
 
 def _columns(X: Any, names: Sequence[str]) -> pd.DataFrame:
     lacking = [name for name in names if not isinstance(X, pd.DataFrame) or name not in X.columns]
     if lacking:
-        raise InputError(f"the training set has no group column {list_names(lacking)}: name columns of X")
+        near = did_you_mean(lacking[0], X.columns if isinstance(X, pd.DataFrame) else ())
+        raise InputError(f"the training set has no group column {list_names(lacking)}{near or ': name columns of X'}")
     return pd.DataFrame(X[list(names)])
 
 
 def _frame(groups: Any) -> pd.DataFrame:
     """Convert groups to a DataFrame with named columns."""
+    groups = as_pandas(groups, "groups") if is_foreign(groups) else groups
     if isinstance(groups, pd.DataFrame | Mapping):
         return pd.DataFrame(groups)
     if isinstance(groups, pd.Series):
@@ -353,9 +464,7 @@ def _frame(groups: Any) -> pd.DataFrame:
     return pd.DataFrame(table.reshape(len(table), -1), columns=names)
 
 
-def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[Any]]:
-    if len(table) != records:
-        raise InputError(f"groups of {where} have {len(table)} rows, but it has {records} records: pass one per record")
+def _levels(table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     levels = {}
     for name in table.columns:
         codes, values = pd.factorize(table[name])

@@ -8,7 +8,8 @@ import numpy as np
 
 from leakscope.core.checks import check_seed, check_share
 from leakscope.core.errors import InputError
-from leakscope.data.records import take_rows
+from leakscope.data.containers import is_foreign, native_form
+from leakscope.data.records import as_array, read_features, take_rows
 
 
 class RandomPart(tuple[Any, Any]):
@@ -32,7 +33,7 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     Parameters
     ----------
     X, y
-        Features and labels: arrays, or a data frame and a series.
+        Features and labels: arrays, data frames and columns of any library, or a sparse matrix. Each side has the same form.
     holdout
         Share of the records to hold out.
 
@@ -42,6 +43,8 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     >>> len(train[1]), len(rest[1]), sorted(train[1].tolist() + rest[1].tolist())
     (7, 3, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
+    native, y = native_form(X), as_array(y) if is_foreign(y) else y
+    X = X if native is None else read_features(X, "the table")
     if len(X) != len(y):
         raise InputError(f"X has {len(X)} records and y has {len(y)} labels: pass one label per record")
     if not 1 <= round(check_share("holdout", holdout) * len(y)) < len(y):
@@ -49,7 +52,8 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
     held = round(holdout * len(y))
     parts = [np.sort(order[held:]), np.sort(order[:held])]
-    train, rest = (RandomPart.of(take_rows(X, rows), take_rows(y, rows), origin) for rows in parts)
+    sides = [take_rows(X, rows) if native is None else native(take_rows(X, rows)) for rows in parts]
+    train, rest = (RandomPart.of(side, take_rows(y, rows), origin) for side, rows in zip(sides, parts, strict=True))
     return train, rest
 
 

@@ -104,11 +104,16 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
     model, learner = target.model, target.learner
     if made.learner is not None:
         learner = made.learner
-        model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed))
+        weights = (
+            {"sample_weight": target.members.weights}
+            if learner.takes_weights and target.members.weights is not None
+            else {}
+        )
+        model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed), **weights)
     for change in (made.answers, say_labels if gives_labels_only(target) and model.gives_probabilities else None):
         if change is not None:
             model = with_answers(model, change)
-            learner = learner and TrainingRecipe(learner.name, partial(_fit, learner, change), learner.key)
+            learner = learner and replace(learner, fit=partial(_fit, learner, change))
     return replace(target, model=model, learner=learner)
 
 
@@ -131,16 +136,19 @@ def _answer(predict: Callable[[Any], Floats], answers: Answers, X: Any) -> Float
     return answers(predict(X))
 
 
-def _fit(learner: TrainingRecipe, answers: Answers, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-    return with_answers(learner.fit(X, y, rng), answers)
+def _fit(
+    learner: TrainingRecipe, answers: Answers, X: Any, y: NDArray[Any], rng: np.random.Generator, **weights: Any
+) -> Model:
+    return with_answers(learner.fit(X, y, rng, **weights), answers)
 
 
-def make_learner(name: str, fit: Any) -> TrainingRecipe:
+def make_learner(name: str, fit: Any, *, takes_weights: bool = False) -> TrainingRecipe:
     """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
 
     ``X`` are records as in the target, ``y`` codes of classes or values, and the model must have the target's classes.
     """
-    return TrainingRecipe(name, fit, training_key(fit, fitted=True))  # such as an encoding, which is part of the recipe
+    # Fitted parts, such as an encoding, are part of the recipe.
+    return TrainingRecipe(name, fit, training_key(fit, fitted=True), takes_weights)
 
 
 class Allowed(NamedTuple):

@@ -28,7 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.data.records import take_rows
 from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, split_last
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.models.model import Model
 from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
 
@@ -66,19 +66,10 @@ class Distillation(Tunable):
         """Train teachers, then the student."""
         learner = learner_of(self, target)
         classes = 0 if target.model.classes is None else len(target.model.classes)
-        weighted = classes > 0 and takes_weights(learner)
+        weighted = classes > 0 and isinstance(learner.fit, EstimatorFit) and learner.takes_weights
         notes = (DRAWN, NOTHING_PROVEN) if classes and not weighted else (NOTHING_PROVEN,)
         fit = partial(_fit, learner, int(setting), classes, weighted)
         return Defended(make_learner(learner.name, fit), notes=notes)
-
-
-def takes_weights(learner: TrainingRecipe) -> bool:
-    """Whether what is trained is a scikit-learn estimator, or a pipeline that ends in one, that takes sample weights."""
-    from sklearn.utils.validation import has_fit_parameter
-
-    if not isinstance(learner.fit, EstimatorFit):
-        return False
-    return bool(has_fit_parameter(split_last(learner.fit.estimator)[1], "sample_weight"))
 
 
 def _fit(
@@ -93,7 +84,7 @@ def _fit(
         return learner.fit(X, draw(taught, rng), rng)
     rows = np.repeat(np.arange(len(y)), classes)
     codes = np.tile(np.arange(classes), len(y))
-    return fit_weighted(learner.fit, take_rows(X, rows), codes, taught.ravel(), rng)
+    return learner.fit(take_rows(X, rows), codes, rng, sample_weight=taught.ravel())
 
 
 def deal(y: NDArray[Any], parts: int, classification: bool, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -132,10 +123,3 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
     below[:, -1] = True  # the sum may be below 1 by rounding
     codes: NDArray[np.int64] = np.argmax(below, axis=1).astype(np.int64)
     return codes
-
-
-def fit_weighted(fit: Any, X: Any, y: NDArray[Any], weights: Floats, rng: np.random.Generator) -> Model:
-    """Train with an `EstimatorFit` and sample weights for the last step."""
-    path, _ = split_last(fit.estimator)
-    model: Model = fit(X, y, rng, **{f"{path}sample_weight": weights})
-    return model

@@ -73,4 +73,4 @@ class EarlyStopping(Tunable):
         notes = (idle, NOTHING_PROVEN) if setting >= most else (NOTHING_PROVEN,)
         recipe: Any = learner.fit
         stopped = with_parameters(recipe, {parameter: min(int(setting), most)})
-        return Defended(make_learner(learner.name, stopped), notes=notes)
+        return Defended(make_learner(learner.name, stopped, takes_weights=learner.takes_weights), notes=notes)

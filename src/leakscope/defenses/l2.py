@@ -32,19 +32,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.retraining import (
-    NOTHING_PROVEN,
-    known_class,
-    learner_of,
-    refuse_other_steps,
-    split_last,
-    with_parameters,
-)
+from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_of, refuse_other_steps, with_parameters
 from leakscope.models.encoding import last_step
 from leakscope.models.model import Model
-from leakscope.models.target import EstimatorFit, Target
+from leakscope.models.target import EstimatorFit, Target, split_last
 
 LEAVES = "the penalty applies to the leaf values tree by tree, not to all parameters together"
 #: Names of the squared error of estimators that use half of it; None is the default of LightGBM and XGBoost.
@@ -89,15 +83,24 @@ class L2(Tunable):
         boosting = PENALTIES[known_class(last_step(target), PENALTIES) or ""] in (_on_leaves, _on_histogram_leaves)
         notes = (LEAVES, NOTHING_PROVEN) if boosting else (NOTHING_PROVEN,)
         recipe: Any = learner.fit
-        return Defended(make_learner(learner.name, partial(_fit, recipe, float(setting))), notes=notes)
+        fit = partial(_fit, recipe, float(setting))
+        return Defended(make_learner(learner.name, fit, takes_weights=learner.takes_weights), notes=notes)
 
 
-def _fit(recipe: EstimatorFit, weight: float, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+def _fit(
+    recipe: EstimatorFit,
+    weight: float,
+    X: Any,
+    y: NDArray[Any],
+    rng: np.random.Generator,
+    sample_weight: Floats | None = None,
+) -> Model:
     _, last = split_last(recipe.estimator)
-    return with_parameters(recipe, penalty_parameters(last, weight, len(y)))(X, y, rng)
+    total = len(y) if sample_weight is None else float(sample_weight.sum())
+    return with_parameters(recipe, penalty_parameters(last, weight, total))(X, y, rng, sample_weight)
 
 
-def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def penalty_parameters(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     """Return the parameters that give an estimator the penalty λ‖θ‖² with its mean loss over n records.
 
     Examples
@@ -112,7 +115,7 @@ def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
     return PENALTIES[kind](estimator, weight, n)
 
 
-def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _inverse(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     parameters = {"C": 1 / (2 * weight * n)}
     if hasattr(estimator, "penalty"):  # the default is l2 in every version of scikit-learn, under different names
         default = type(estimator)().get_params()
@@ -120,25 +123,25 @@ def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
     return parameters
 
 
-def _ridge(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+def _ridge(estimator: Any, weight: float, n: float) -> dict[str, Any]:  # noqa: ARG001
     return {"alpha": weight * n}
 
 
-def _descent(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+def _descent(estimator: Any, weight: float, n: float) -> dict[str, Any]:  # noqa: ARG001
     return {"penalty": "l2", "alpha": 2 * weight * _share(estimator, "loss", "SGDRegressor")}
 
 
-def _network(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _network(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     batch = 200 if estimator.batch_size == "auto" else estimator.batch_size
     size = n if estimator.solver == "lbfgs" else min(batch, n)
     return {"alpha": 2 * weight * size * _share(estimator, "loss", "MLPRegressor")}
 
 
-def _on_histogram_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _on_histogram_leaves(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     return {"l2_regularization": 2 * weight * n * _share(estimator, "loss", "HistGradientBoostingRegressor")}
 
 
-def _on_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+def _on_leaves(estimator: Any, weight: float, n: float) -> dict[str, Any]:
     return {"reg_lambda": 2 * weight * n * _share(estimator, "objective", "LGBMRegressor", "XGBRegressor")}
 
 
@@ -148,7 +151,7 @@ def _share(estimator: Any, loss: str, *regressors: str) -> float:
     return 0.5 if halved and getattr(estimator, loss, "squared_error") in HALF_SQUARES else 1.0
 
 
-PENALTIES: dict[str, Callable[[Any, float, int], dict[str, Any]]] = {
+PENALTIES: dict[str, Callable[[Any, float, float], dict[str, Any]]] = {
     **dict.fromkeys(("LogisticRegression", "LinearSVC", "LinearSVR", "SVC", "SVR"), _inverse),
     **dict.fromkeys(("Ridge", "RidgeClassifier"), _ridge),
     **dict.fromkeys(("SGDClassifier", "SGDRegressor"), _descent),

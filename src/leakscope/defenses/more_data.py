@@ -12,13 +12,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
 from leakscope.data.fingerprints import row_hashes
-from leakscope.data.records import read_pair, take_rows
+from leakscope.data.records import read_pair, stack_rows, take_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, same_form
 from leakscope.models.model import Model, label_codes
@@ -108,6 +107,4 @@ class MoreData:
 def _fit(
     learner: TrainingRecipe, further: tuple[Any, NDArray[Any]], X: Any, y: NDArray[Any], rng: np.random.Generator
 ) -> Model:
-    tables = (X, further[0])
-    together = pd.concat(tables, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(tables)
-    return learner.fit(together, np.concatenate([y, further[1]]), rng)
+    return learner.fit(stack_rows(X, further[0]), np.concatenate([y, further[1]]), rng)

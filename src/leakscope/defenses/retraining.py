@@ -12,7 +12,7 @@ from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Defense
 from leakscope.models.adapters import pick_columns
 from leakscope.models.encoding import last_step
-from leakscope.models.target import EstimatorFit, Target, TrainingRecipe
+from leakscope.models.target import EstimatorFit, Target, TrainingRecipe, split_last
 
 NO_LEARNER = "it cannot be retrained: pass fit= from Python"
 NOTHING_PROVEN = "there is no guarantee about the remaining risk: rely on the measured attacks"
@@ -67,23 +67,6 @@ def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> s
 def known_class(estimator: Any, known: Mapping[str, Any]) -> str | None:
     """Return the supported name of an estimator or of a class that it extends."""
     return next((kind.__name__ for kind in type(estimator).__mro__ if kind.__name__ in known), None)
-
-
-def split_last(estimator: Any) -> tuple[str, Any]:
-    """Return scikit-learn's parameter prefix of the last step of a pipeline, and that step.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> split_last(make_pipeline(make_pipeline(Ridge())))
-    ('pipeline__ridge__', Ridge())
-    """
-    path = ""
-    while steps := getattr(estimator, "steps", None):
-        name, estimator = steps[-1]
-        path += f"{name}__"
-    return path, estimator
 
 
 def with_parameters(recipe: EstimatorFit, parameters: Mapping[str, Any]) -> EstimatorFit:

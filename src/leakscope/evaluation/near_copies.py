@@ -31,9 +31,11 @@ from numpy.typing import NDArray
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.data.encoding import finite
+from leakscope.data.containers import is_sparse
+from leakscope.data.encoding import MOST_COLUMNS as MOST_DENSE
+from leakscope.data.encoding import dense_rows, finite
 from leakscope.data.fingerprints import hash_column
-from leakscope.data.records import Records
+from leakscope.data.records import Records, take_rows
 from leakscope.evaluation.crossfit import Hashes
 
 Codes = NDArray[np.uint16]
@@ -89,7 +91,7 @@ def near_copies(
     asked = min(MOST_ASKED, once.sum() if once.sum() >= FEWEST_ASKED else len(inside))
     if len(inside) < 4 or len(outside) < 4:
         return None
-    (table, columns), searched = _numbers((members, inside), (nonmembers, outside)), len(inside)
+    (table, columns), searched = _numbers((members, inside), (nonmembers, outside), rng), len(inside)
     width = table.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):  # records with extreme numbers are near to none
         _round_like(table[searched:], table[:searched])
@@ -247,11 +249,16 @@ def _round_like(coarse: Floats, fine: Floats) -> None:
             left = np.setdiff1d(left, fits)
 
 
-def _numbers(*sides: Side) -> tuple[Floats, Indices]:
+def _numbers(first: Side, second: Side, rng: np.random.Generator) -> tuple[Floats, Indices]:
     """Rows of both sides as numbers, the label last, and the column that each number comes from.
 
     Columns that are numbers or dates on both sides stay as they are. Any other value becomes two numbers from its hash.
     """
+    sides = first, second
+    if is_sparse(first[0].X):
+        rows = dense_rows([take_rows(side.X, some) for side, some in sides], rng, MOST_DENSE)
+        labelled = [np.column_stack([part, side.y[some]]) for part, (side, some) in zip(rows, sides, strict=True)]
+        return finite(np.concatenate(labelled)), np.arange(labelled[0].shape[1])
     if all(isinstance(side.X, np.ndarray) and side.X.dtype.kind in "biuf" for side, _ in sides):
         table = _matrix(*sides)
         return table, np.arange(table.shape[1])

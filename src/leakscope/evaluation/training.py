@@ -296,8 +296,9 @@ def train(
 def _retrain(learner: TrainingRecipe, observation: _Observation, rounds: Rounds, training: Training) -> None:
     everyone, design, models = observation.everyone, observation.design, observation.models
     sets = TrainingSets(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
+    weights = {"weights": everyone.weights} if learner.takes_weights and everyone.weights is not None else {}
     try:
-        training.retrain(learner, everyone.X, everyone.y, sets, observation, seed=training.seed, keep=rounds)
+        training.retrain(learner, everyone.X, everyone.y, sets, observation, seed=training.seed, keep=rounds, **weights)
     except TrainingError as error:
         advice = "" if 0 in models else ": correct this, or pass retrain=False (--no-retrain)"
         raise InputError(f"{learner.name} could not be retrained ({str(error).rstrip('.')}){advice}") from cause(error)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause
+from leakscope.data.containers import is_sparse, plain_sparse
 from leakscope.data.records import as_array, as_matrix, list_names
 from leakscope.models.model import (
     Aligned,
@@ -33,6 +34,8 @@ from leakscope.models.model import (
 )
 
 TORCH_BATCH = 1024
+#: Converts records to the form in which the user passed them (`data.containers.native_form`).
+Native = Callable[[Any], Any]
 
 
 # --- scikit-learn -----------------------------------------------------------------------------------------------------
@@ -40,14 +43,22 @@ TORCH_BATCH = 1024
 
 @dataclass(frozen=True)
 class Layout:
-    """Input format of an estimator: named columns, an array of some width, texts, or unchanged records."""
+    """Input format of an estimator: named columns, an array of some width, texts, or unchanged records.
+
+    ``native`` converts a data frame to the library of the user's records, for estimators that fail on pandas.
+    """
 
     columns: tuple[str, ...] | None
     width: int | None
     texts: bool = False
+    native: Native | None = None
 
     def arrange(self, X: Any) -> Any:
         """Return the columns that the estimator was fitted on, in its order and form."""
+        table = self._arranged(X)
+        return table if self.native is None else self.native(table)
+
+    def _arranged(self, X: Any) -> Any:
         if self.columns is not None and isinstance(X, pd.DataFrame):
             return X if tuple(X.columns) == self.columns else pick_columns(X, self.columns)
         if self.texts and X.ndim == 2:
@@ -58,13 +69,15 @@ class Layout:
                 )
             return X.iloc[:, 0] if isinstance(X, pd.DataFrame) else X[:, 0]
         if self.width is None:
-            return X
+            return plain_sparse(X)
         width = X.shape[1] if X.ndim == 2 else None
         if width != self.width:
             raise InputError(
                 f"the model was trained on {self.width} columns, and the data have {width or f'shape {X.shape}'}: "
                 "pass the columns that it was trained on, in the same order"
             )
+        if is_sparse(X):
+            return plain_sparse(X)
         if self.columns is not None:
             return pd.DataFrame(X, columns=list(self.columns))
         return as_matrix(X)
@@ -121,8 +134,8 @@ def estimator_task(estimator: Any) -> Task:
     raise InputError(f"{name} is {kind}: pass a classifier, a regressor, or a callable that returns probabilities")
 
 
-def estimator_model(estimator: Any) -> Model:
-    """Return the `Model` of a fitted scikit-learn classifier, regressor or pipeline."""
+def estimator_model(estimator: Any, native: Native | None = None) -> Model:
+    """Return the `Model` of a fitted scikit-learn classifier, regressor or pipeline; for ``native`` see `Layout`."""
     name = estimator_name(estimator)
     task = estimator_task(estimator)
     _check_fitted(estimator, name)
@@ -133,7 +146,8 @@ def estimator_model(estimator: Any) -> Model:
             raise InputError(f"{name} has several outputs or no classes_: pass a model with one label per record")
         classes = np.asarray(classes)
     gives_probabilities = classes is not None and hasattr(estimator, "predict_proba")
-    predict = EstimatorOutputs(estimator, estimator_layout(estimator), name, classes, gives_probabilities)
+    layout = replace(estimator_layout(estimator), native=native)
+    predict = EstimatorOutputs(estimator, layout, name, classes, gives_probabilities)
     return Model(name, task, classes, gives_probabilities, predict)
 
 
@@ -202,6 +216,26 @@ class FunctionOutputs:
             return check_values(raw, len(X), self.name)
         probabilities = to_probabilities(check_rows(raw, len(X), self.name), self.outputs)
         return check_probabilities(probabilities, len(X), len(self.classes), self.name)
+
+
+@dataclass(frozen=True)
+class NativeCall:
+    """A function of records that takes them in the form in which the user passed them."""
+
+    call: Callable[..., Any]
+    native: Native
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.call, "__name__", type(self.call).__name__))
+
+    @property
+    def block(self) -> int | None:
+        """Maximum number of records per call."""
+        return getattr(self.call, "block", None)
+
+    def __call__(self, X: Any, *others: Any, **options: Any) -> Any:
+        return self.call(self.native(X), *others, **options)
 
 
 def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], Any], str]:
@@ -306,10 +340,10 @@ class BoosterCall:
 
     def __call__(self, X: Any) -> Any:
         if self.library == "lightgbm":
-            return self.booster.predict(X)
+            return self.booster.predict(plain_sparse(X))
         import xgboost
 
-        return self.booster.predict(xgboost.DMatrix(X, enable_categorical=True))
+        return self.booster.predict(xgboost.DMatrix(plain_sparse(X), enable_categorical=True))
 
 
 def booster_library(model: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leakscope.data.containers import is_sparse
 from leakscope.data.records import take_rows
 
 #: Maximum number of calls of the model: enough for 32,768 records and 256 columns.
@@ -87,7 +88,7 @@ def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
 
 def _column(counted: _CountedPredict, X: Any, row: int, works: int) -> Any:
     """Return the first column that makes the row fail if all later columns have the values of a working row."""
-    if not isinstance(X, pd.DataFrame) and X.ndim != 2:
+    if not isinstance(X, pd.DataFrame) and (X.ndim != 2 or is_sparse(X)):
         return None
     bad, good = take_rows(X, slice(row, row + 1)), take_rows(X, slice(works, works + 1))
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
+from leakscope.data.containers import is_sparse
 from leakscope.models.adapters import EstimatorOutputs
 from leakscope.models.model import Model
 from leakscope.models.target import Target
@@ -80,6 +81,12 @@ def _scaled(X: Any) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+    if is_sparse(X):
+        if X.shape[1] > MOST_COLUMNS:
+            raise InputError(
+                f"the sparse records have {X.shape[1]} columns, more than {MOST_COLUMNS}: use fewer columns"
+            )
+        X = X.toarray()
     if not isinstance(X, pd.DataFrame):
         flat = FunctionTransformer(_flat)
         return make_pipeline(flat, StandardScaler()).fit(X)
@@ -91,7 +98,7 @@ def _scaled(X: Any) -> Any:
 
 
 def _flat(X: Any) -> Floats:
-    return np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64).reshape(len(X), -1)
 
 
 @dataclass(frozen=True, eq=False)

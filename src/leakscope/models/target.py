@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -16,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.core.result import Caveat
+from leakscope.data.bins import Bins
+from leakscope.data.containers import is_sparse, is_torch_data, native_form
 from leakscope.data.records import (
     HOLDOUT,
     TRAIN,
@@ -25,16 +28,20 @@ from leakscope.data.records import (
     read_groups,
     read_ids,
     read_pair,
+    read_weights,
     row_name,
     same_columns,
+    take_rows,
 )
 from leakscope.models.adapters import (
     EstimatorOutputs,
     FunctionOutputs,
     Layout,
+    Native,
+    NativeCall,
     as_function,
+    booster_library,
     checked,
-    estimator_layout,
     estimator_model,
     estimator_name,
     frozen_parts,
@@ -62,11 +69,13 @@ class TrainingRecipe:
     """How to train the model again: ``fit(X, y, rng)`` returns a new `Model` with the classes of the target.
 
     ``y`` are int64 positions in the classes, or float64 values. Equal keys mean equal training: the cache relies on it.
+    With ``takes_weights``, ``fit`` has a keyword ``sample_weight``.
     """
 
     name: str
-    fit: Callable[[Any, NDArray[Any], np.random.Generator], Model] = field(repr=False)
+    fit: Callable[..., Model] = field(repr=False)
     key: str
+    takes_weights: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +100,8 @@ def make_target(
     classes: ArrayLike | None = None,
     outputs: Outputs | None = None,
     ids: Any = None,
+    bins: Bins | None = None,
+    sample_weight: Any = None,
 ) -> Target:
     """Create a target from a model, its training set and a holdout, and check that they are consistent.
 
@@ -103,15 +114,20 @@ def make_target(
         of XGBoost or LightGBM, a torch module, a callable, or a `Model`. A callable takes records in the form that you
         pass and returns probabilities, or values for regression; one column is the probability of the second class.
     train, holdout
-        Pairs (X, y) of members and of non-members. Columns that a scikit-learn model was not fitted on are dropped.
+        Pairs (X, y) of members and of non-members. X is an array, a list, a scipy sparse matrix, or a data frame of pandas,
+        polars or any library with the Arrow or dataframe protocol (`data.containers`); a torch `Dataset` or `DataLoader`
+        of pairs (x, y) stands for both. Columns that a scikit-learn model was not fitted on are dropped.
     groups
         Names of columns of X, a Series or DataFrame with columns of X (``X["race"]``), or a pair of Series, DataFrames
-        or arrays, one for the training set and one for the holdout.
+        or arrays, one for the training set and one for the holdout. A numeric column with more than 20 values is binned.
+    bins
+        Ends of the bins of numeric group columns, ``{"age": [18, 30, 50]}``; None for a column that keeps its values. By
+        default quantiles: five bins of about equal numbers of records.
     fit
         ``fit(X, y, rng)`` trains the model on some of the records, with labels in the form that you pass, and returns
         any kind of model named above. Not needed for scikit-learn models: they are cloned, every ``random_state`` is
-        drawn from ``rng``, and ``fit(X, y)`` is called without sample weights. For a torch module, torch is seeded from
-        ``rng`` and uses one thread.
+        drawn from ``rng``, and ``fit`` is called. For a torch module, torch is seeded from ``rng`` and uses one thread.
+        With ``sample_weight``, a function gets the weights of its records if it has a keyword ``sample_weight``.
     task
         By default the task of a scikit-learn model; otherwise text, boolean and integer labels mean classification, and
         fractional numbers regression.
@@ -123,6 +139,10 @@ def make_target(
         default probabilities for callables; for torch modules it is inferred from the last layer.
     ids
         One id per training record, or a pair for both sets. By default the index of a DataFrame, or positions.
+    sample_weight
+        Weights that the model was trained with: the name of a column of X, which is then not a feature, or a pair of arrays,
+        one for the training set and one for the holdout, since reference models are trained on records of both. Each
+        retrained model gets the weights of its records, a pipeline in its last step. Only training reads them.
 
     Examples
     --------
@@ -136,19 +156,24 @@ def make_target(
     X, y, warnings = read_pair(train, TRAIN)
     other, other_y, more = read_pair(holdout, HOLDOUT)
     other = same_columns(X, other)
-    levels, other_levels = read_groups(groups, X, other)
+    levels, other_levels = read_groups(groups, X, other, bins)
+    X, other, weights = read_weights(sample_weight, X, other)
     pair = ids if isinstance(ids, tuple | list) and len(ids) == 2 and np.ndim(ids[0]) == 1 else (ids, None)
     names, other_names = read_ids(pair[0], X, TRAIN), read_ids(pair[1], other, HOLDOUT)
-    adapted = _adapt(model, X, [y, other_y], task, classes, outputs)
+    native = None if is_torch_data(train) else native_form(train[0])
+    adapted = _adapt(_in_native_form(model, native), X, [y, other_y], task, classes, outputs)
     X, other = _used(adapted, X), _used(adapted, other)
-    members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN))
-    nonmembers = Records(
-        other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
-    )
+    adapted = _native_if_needed(adapted, X, native)
+    own, others = (None, None) if weights is None else weights
+    members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN), own)
+    places = number_rows(len(other_y), HOLDOUT)
+    nonmembers = Records(other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, places, others)
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
         request = PredictionRequest(records.X, where, records.places, adapted.block is None)
         request.attempt(adapted.predict, adapted.name, probe(records.X))
-    learner, why_not = _learner(model, adapted, fit)
+    learner, why_not = _learner(model, adapted, fit, native)
+    if weights is not None and not (learner and learner.takes_weights):
+        why_not.append(Caveat("weights_not_used", {"models": [adapted.name]}))
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
 
 
@@ -185,6 +210,33 @@ def _adapt(
     if outputs is None:
         outputs = torch_outputs(model, raw) if is_torch_module(model) else "probabilities"
     return function_model(model, task, known, outputs)
+
+
+def _in_native_form(model: Any, native: Native | None) -> Any:
+    """Return a callable that gets the records as the user passed them; other models unchanged."""
+    if native is None or is_estimator(model) or is_torch_module(model) or booster_library(model):
+        return model
+    if isinstance(model, Model):
+        return replace(model, predict=NativeCall(model.predict, native))
+    own = type(model).__module__.startswith("leakscope.")  # an ONNX file or a server, which take data frames
+    return NativeCall(model, native) if callable(model) and not isinstance(model, type) and not own else model
+
+
+def _native_if_needed(model: Model, X: Any, native: Native | None) -> Model:
+    """Return an estimator that gets the user's kind of data frame, if it fails on that of pandas and not on this."""
+    if native is None or is_sparse(X) or not isinstance(model.predict, EstimatorOutputs):
+        return model
+    part = take_rows(X, slice(0, 1))
+    outputs = replace(model.predict, layout=replace(model.predict.layout, native=native))
+    return model if _works(model.predict, part) or not _works(outputs, part) else replace(model, predict=outputs)
+
+
+def _works(predict: Callable[[Any], Any], X: Any) -> bool:
+    try:
+        predict(X)
+    except Exception:
+        return False
+    return True
 
 
 def _used(model: Model, X: Any) -> Any:
@@ -243,8 +295,10 @@ class EstimatorFit:
     layout: Layout
     classes: NDArray[Any] | None
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **options: Any) -> Model:
-        """Train on some records; ``options``, such as sample weights, are passed to the ``fit`` of the estimator."""
+    def __call__(
+        self, X: Any, y: NDArray[Any], rng: np.random.Generator, sample_weight: NDArray[Any] | None = None
+    ) -> Model:
+        """Train on some records; the last step of a pipeline gets the sample weights."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
 
@@ -253,6 +307,7 @@ class EstimatorFit:
         seeds = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
         drawn = {name: int(rng.integers(2**31)) for name in seeds}
         estimator.set_params(**dict.fromkeys(_memories(estimator, parameters)), **drawn)
+        options = {} if sample_weight is None else {f"{split_last(estimator)[0]}sample_weight": sample_weight}
         try:
             with seeded_numpy(rng), warnings.catch_warnings():
                 # the user has seen this warning for the model itself
@@ -264,7 +319,7 @@ class EstimatorFit:
                 f"{name} can't be trained again on {len(y)} records: {describe(error)}"
                 f"{about_texts(X, error) or ' (or pass fit= with your own training)'}"
             ) from cause(error)
-        return align(estimator_model(estimator), self.classes)
+        return align(estimator_model(estimator, self.layout.native), self.classes)
 
 
 def _memories(estimator: Any, parameters: Mapping[str, Any]) -> list[str]:
@@ -284,17 +339,22 @@ class FunctionFit:
     outputs: Outputs
     seeds_torch: bool
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    def __call__(
+        self, X: Any, y: NDArray[Any], rng: np.random.Generator, sample_weight: NDArray[Any] | None = None
+    ) -> Model:
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
         with seeded_torch(rng) if self.seeds_torch else nullcontext():
             try:
                 with seeded_numpy(rng.spawn(1)[0]):
-                    trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
+                    trained = self.fit(X, y if self.classes is None else self.classes[y], rng, **options)
             except Exception as error:
                 raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}") from cause(error)
+        native = self.fit.native if isinstance(self.fit, NativeCall) else None
+        trained = _in_native_form(trained, native)
         if isinstance(trained, Model):
             model = checked(trained)
         elif is_estimator(trained):
-            model = estimator_model(trained)
+            model = _native_if_needed(estimator_model(trained), X, native)
         else:
             model = function_model(trained, self.task, self.classes, self.outputs, one_thread=True)
         if model.task != self.task:
@@ -313,14 +373,17 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | None, list[Caveat]]:
+def _learner(model: Any, adapted: Model, fit: Any, native: Native | None) -> tuple[TrainingRecipe | None, list[Caveat]]:
     """Return the training recipe of a model, or None and the reasons."""
     if fit is not None:
         if not callable(fit):
             raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model")
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
-        recipe = FunctionFit(fit, adapted.task, adapted.classes, outputs, is_torch_module(model))
-        return TrainingRecipe(adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit)))), []
+        train = fit if native is None else NativeCall(fit, native)
+        recipe = FunctionFit(train, adapted.task, adapted.classes, outputs, is_torch_module(model))
+        return TrainingRecipe(
+            adapted.name, recipe, training_key(replace(recipe, fit=getattr(fit, "key", fit))), takes_weights(recipe)
+        ), []
     if not is_estimator(model):
         return None, []
     from sklearn.base import clone
@@ -331,8 +394,40 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | Non
         return None, [Caveat("not_cloneable", {"model": adapted.name, "error": describe(error)})]
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
-    again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
-    return TrainingRecipe(adapted.name, again, training_key(again)), []
+    assert isinstance(adapted.predict, EstimatorOutputs)
+    again = EstimatorFit(estimator, adapted.predict.layout, adapted.classes)
+    return TrainingRecipe(adapted.name, again, training_key(again), takes_weights(again)), []
+
+
+def takes_weights(fit: Any) -> bool:
+    """Return whether an `EstimatorFit` or a `FunctionFit` trains with sample weights."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if isinstance(fit, EstimatorFit):
+        return bool(has_fit_parameter(split_last(fit.estimator)[1], "sample_weight"))
+    if not isinstance(fit, FunctionFit):
+        return False
+    try:
+        return "sample_weight" in inspect.signature(getattr(fit.fit, "call", fit.fit)).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def split_last(estimator: Any) -> tuple[str, Any]:
+    """Return scikit-learn's parameter prefix of the last step of a pipeline, and that step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> split_last(make_pipeline(make_pipeline(Ridge())))
+    ('pipeline__ridge__', Ridge())
+    """
+    path = ""
+    while steps := getattr(estimator, "steps", None):
+        name, estimator = steps[-1]
+        path += f"{name}__"
+    return path, estimator
 
 
 def training_key(recipe: Any, fitted: bool = False) -> str:

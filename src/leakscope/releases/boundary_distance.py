@@ -31,6 +31,7 @@ from scipy.special import ndtri
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.errors import InputError
 from leakscope.core.keyed_random import uniforms
+from leakscope.data.containers import is_sparse
 from leakscope.data.fingerprints import row_hashes
 from leakscope.models.model import Model
 from leakscope.models.predicting import predict_in_blocks
@@ -92,7 +93,7 @@ def boundary_distance(
 
 def _numbers(X: Any) -> tuple[Floats, Floats]:
     """Records as rows of finite numbers, and the unit of each column."""
-    table = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X)
+    table = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else X.toarray() if is_sparse(X) else np.asarray(X)
     try:
         values = table.reshape(len(table), -1).astype(np.float64)
     except (TypeError, ValueError):
@@ -108,6 +109,8 @@ def _like(X: Any, values: Floats) -> Any:
     """The values as the kind of table that X is; whole numbers become numbers with a fraction."""
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, columns=X.columns)
+    if is_sparse(X):
+        return type(X)(values)
     shaped = values.reshape(-1, *X.shape[1:])
     return shaped.astype(X.dtype) if X.dtype.kind == "f" else shaped
 

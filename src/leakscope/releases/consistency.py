@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import fingerprint
-from leakscope.data.records import Records, take_rows
+from leakscope.data.records import Records, stack_rows, take_rows
 from leakscope.models.model import Model
 from leakscope.models.predicting import predict_in_blocks
 from leakscope.models.target import Target
@@ -140,11 +139,11 @@ class Averaged:
 class _AveragedFit:
     """Train a model and average its answers."""
 
-    fit: Callable[[Any, NDArray[Any], np.random.Generator], Model]
+    fit: Callable[..., Model]
     repeats: int
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        return _average(self.fit(X, y, rng), self.repeats)
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **weights: Any) -> Model:
+        return _average(self.fit(X, y, rng, **weights), self.repeats)
 
 
 def _average(model: Model, repeats: int) -> Model:
@@ -160,11 +159,11 @@ def _ask(model: Model, X: Any) -> Floats:
 
 def _some_records(target: Target, rng: np.random.Generator) -> Any:
     """Some members and some non-members, one below the other."""
-    parts = [
+    first, second = (
         take_rows(side.X, rng.choice(len(side), min(ASKED, len(side)), replace=False))
         for side in (target.members, target.nonmembers)
-    ]
-    return pd.concat(parts, ignore_index=True) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
+    )
+    return stack_rows(first, second)
 
 
 def _tolerance(model: Model, answers: Floats, labels: NDArray[Any]) -> Floats:

@@ -31,6 +31,7 @@ from scipy.special import ndtri
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.keyed_random import uniforms
+from leakscope.data.containers import is_sparse
 from leakscope.data.records import take_rows
 from leakscope.models.model import Model
 from leakscope.models.target import predict_in_blocks
@@ -85,6 +86,10 @@ def _spreads(X: Any) -> Floats:
         return np.array([_spread(column.to_numpy()) if _is_float(column.dtype) else 0.0 for column in columns])
     if not _is_float(X.dtype):
         return np.zeros(_width(X))
+    if is_sparse(X):
+        cells = X.tocsc()  # a column with spread has few zeros
+        full = np.diff(cells.indptr) > len(X) / 2
+        return np.array([_spread(cells[:, [at]].toarray()[:, 0]) if full[at] else 0.0 for at in range(len(full))])
     return np.array([_spread(column) for column in X.reshape(len(X), -1).T])
 
 
@@ -109,10 +114,15 @@ def _change(X: Any, rows: Indices, keys: NDArray[np.uint64], spreads: Floats) ->
     own = np.tile(rows, COPIES)
     source = np.where((other < len(X)) & (spreads == 0), other, own[:, None])
     if not isinstance(X, pd.DataFrame):
-        cells = np.take_along_axis(X.reshape(len(X), -1), source, axis=0)
+        sparse = is_sparse(X)
+        cells = (
+            X[source, np.arange(width)].toarray()
+            if sparse
+            else np.take_along_axis(X.reshape(len(X), -1), source, axis=0)
+        )
         if len(noisy):
             cells[:, noisy] = (cells[:, noisy] + added).astype(X.dtype)
-        return cells.reshape(-1, *X.shape[1:])
+        return type(X)(cells) if sparse else cells.reshape(-1, *X.shape[1:])
     copies = take_rows(X, own).reset_index(drop=True)
     for place in np.flatnonzero(spreads == 0).tolist():
         copies.isetitem(place, X.iloc[:, place].array.take(source[:, place]))

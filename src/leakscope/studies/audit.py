@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,9 @@ def audit(
     holdout: tuple[Any, Any] | None = None,
     *,
     groups: Any = None,
+    bins: Mapping[str, Sequence[float] | None] | None = None,
     ids: Any = None,
+    sample_weight: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Task | None = None,
     classes: ArrayLike | None = None,
@@ -81,7 +83,7 @@ def audit(
 
     Parameters
     ----------
-    model, train, holdout, groups, ids, fit, task, classes, outputs
+    model, train, holdout, groups, bins, ids, sample_weight, fit, task, classes, outputs
         A `Target` alone, or what :func:`~leakscope.models.target.make_target` takes. ``holdout`` must come from the population of
         ``train``, and the model must not be trained on it.
     releases
@@ -144,7 +146,17 @@ def audit(
     work = read_work(asked, workers, cluster, cache, progress)
     claimed = None if epsilon is None else promised(epsilon, delta)
     target = read_target(
-        model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
+        model,
+        train,
+        holdout,
+        groups=groups,
+        bins=bins,
+        sample_weight=sample_weight,
+        fit=fit,
+        task=task,
+        classes=classes,
+        outputs=outputs,
+        ids=ids,
     )
     with work.clock("ask again"):
         target, consistency = average_random_answers(target, repeats, work.settings.seed)
@@ -256,7 +268,9 @@ def _procedure(target: Target, trained: Trained, settings: Settings) -> Procedur
 
 
 def _own_settings(target: Target, trained: Trained, settings: Settings, consistency: Consistency) -> dict[str, Any]:
-    return {
+    weighted = target.members.weights is not None
+    used = {"sample weights": target.learner is not None and target.learner.takes_weights} if weighted else {}
+    return used | {
         "groups": list(target.members.groups),
         "retrain": settings.retrain,
         "drop overlap": settings.drop_overlap,

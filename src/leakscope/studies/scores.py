@@ -52,6 +52,7 @@ def audit_scores(
     higher_is_member: bool = True,
     control: Any = None,
     groups: Any = None,
+    bins: Mapping[str, Sequence[float] | None] | None = None,
     ids: Any = None,
     random_split: bool = False,
     name: str = "scores",
@@ -76,6 +77,8 @@ def audit_scores(
         The same score on a model that never saw the record: what is found there is a difference between the two sets.
     groups
         Groups to compare: a Series, a DataFrame, or an array with one level per record.
+    bins
+        Ends of the bins of numeric groups by name, as for :func:`leakscope.audit`.
     ids
         What each record is called; all different. By default its position.
     random_split
@@ -104,7 +107,7 @@ def audit_scores(
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False, references=0).checked()
     for values, what in ((member, "memberships"), (control, "control scores"), (groups, "groups"), (ids, "ids")):
         _check_row_names(scores, values, what)
-    given = _read(scores, member, control, groups, ids, 1.0 if higher_is_member else -1.0)
+    given = _read(scores, member, control, groups, bins, ids, 1.0 if higher_is_member else -1.0)
     words = {"higher is member": bool(higher_is_member), "random split": bool(random_split)}
     return _run(given, safe_text(name), settings, words, str(command))
 
@@ -130,7 +133,7 @@ def _check_row_names(scores: Any, values: Any, what: str) -> None:
         raise InputError(f"{what} have other row names than the scores: bring them into the same order, or pass arrays")
 
 
-def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: float) -> _GivenScores:
+def _read(scores: Any, member: Any, control: Any, groups: Any, bins: Any, ids: Any, sign: float) -> _GivenScores:
     values = _numbers(scores, "scores", sign)
     inside = read_members(member)
     others = None if control is None else _numbers(control, "control scores", sign)
@@ -141,7 +144,7 @@ def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: f
         if side.sum() < FEWEST:
             raise InputError(f"there are only {side.sum()} {what}: an audit needs at least {FEWEST} on each side")
     names = np.arange(len(values)) if ids is None else read_ids(ids, values, "the scores")
-    levels = _levels(groups, inside)
+    levels = _levels(groups, bins, inside)
     members, nonmembers = (
         Records(values[side][:, None], np.zeros(int(side.sum())), names[side], level)
         for side, level in zip((inside, ~inside), levels, strict=True)
@@ -205,7 +208,7 @@ def read_members(member: Any) -> Booleans:
     return np.array(meanings, dtype=bool)[codes]
 
 
-def _levels(groups: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _levels(groups: Any, bins: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     if groups is None:
         return {}, {}
     table = pd.DataFrame(groups) if isinstance(groups, Mapping) else groups
@@ -213,7 +216,7 @@ def _levels(groups: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[s
     if rows.ndim == 0 or len(rows) != len(inside):
         given = len(rows) if rows.ndim else "no"
         raise InputError(f"there are {len(inside)} scores and {given} rows of groups: give one for each record")
-    return read_groups((rows[inside], rows[~inside]), inside[inside], inside[~inside])
+    return read_groups((rows[inside], rows[~inside]), inside[inside], inside[~inside], bins)
 
 
 # --- the audit --------------------------------------------------------------------------------------------------------

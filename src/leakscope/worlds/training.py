@@ -199,6 +199,7 @@ def retrain(
     cache: str | Path | None = None,
     progress: Progress | None = None,
     keep: Callable[[int, Observations], Any] | None = None,
+    weights: Any = None,
 ) -> list[Any]:
     """Train one model on each training set and return the observations of each model.
 
@@ -230,6 +231,8 @@ def retrain(
     keep
         ``keep(number, observations)`` returns what is kept of a training set; everything by default. It is called in
         the order of the sets, as soon as all earlier ones are finished, which bounds the memory that is needed.
+    weights
+        Sample weight of each record. The learner then has a keyword: ``fit(X, y, rng, sample_weight=)``.
 
     Returns
     -------
@@ -263,7 +266,7 @@ def retrain(
             f"sets= is for {sets.records} records, but X has {len(X)} and y has {len(y)}: pass equal numbers"
         )
     check_work(workers, cluster, cache)
-    job = _Job(learner, X, y, sets, observe, seed)
+    job = _Job(learner, X, y, sets, observe, seed, weights)
     results: list[Any] = []
     waiting: dict[int, Observations] = {}
     done = 0
@@ -290,6 +293,7 @@ class _Job:
     sets: TrainingSets
     observe: Observe
     seed: int
+    weights: Any = None
 
     def tasks(self) -> list[range]:
         """Divide the training sets into tasks, which depend on the learner only.
@@ -319,7 +323,8 @@ class _Job:
             return [_numbers(self.observe(model, number, drawn)) for model, number, drawn in observed]
 
     def fit(self, indices: Indices, rng: np.random.Generator) -> Any:
-        return self.learner.fit(take_rows(self.X, indices), take_rows(self.y, indices), rng)
+        options = {} if self.weights is None else {"sample_weight": take_rows(self.weights, indices)}
+        return self.learner.fit(take_rows(self.X, indices), take_rows(self.y, indices), rng, **options)
 
 
 def _numbers(observed: Mapping[str, Any]) -> Observations:
@@ -380,4 +385,5 @@ def _cached(
 def _common_key(job: _Job) -> str:
     learner = getattr(job.learner, "key", job.learner)
     observe = getattr(job.observe, "key", job.observe)
-    return fingerprint(job.X, job.y, learner, fingerprint(observe, fitted=True), job.seed, versions())
+    weights = () if job.weights is None else (job.weights,)
+    return fingerprint(job.X, job.y, *weights, learner, fingerprint(observe, fitted=True), job.seed, versions())

@@ -102,6 +102,8 @@ SENTENCES: dict[str, str | Callable[[Values], str]] = {
     # --- model ----------------------------------------------------------------------------------------------------
     "not_cloneable": "{model} can't be retrained, because scikit-learn can't clone it: {error:200}.",
     "frozen_parts": "{model} can't be retrained, because a part of it is frozen: {parts}.",
+    "weights_not_used": "The model has sample weights, and these are trained again without them: {models:6}. The models that they are compared with "
+    "may differ from the audited one by this alone.",
     "random_answers": "The model gives random answers to the same query. The mean of {repeats:answer} was attacked for each record, and another run "
     "gives other numbers.",
     "noisy_answers": "The model gives random answers. Noise in the mean of {repeats:answer} changes the order of the records (rank correlation of two "

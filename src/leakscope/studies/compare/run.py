@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,9 @@ def compare(
     *,
     defenses: Sequence[Defense | str] | Defense | str,
     groups: Any = None,
+    bins: Mapping[str, Sequence[float] | None] | None = None,
     ids: Any = None,
+    sample_weight: Any = None,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Task | None = None,
     classes: ArrayLike | None = None,
@@ -81,7 +83,7 @@ def compare(
 
     Parameters
     ----------
-    model, train, holdout, groups, ids, fit, task, classes, outputs
+    model, train, holdout, groups, bins, ids, sample_weight, fit, task, classes, outputs
         See :func:`leakscope.audit`. Defenses that change training need a model that can be trained again.
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
@@ -124,7 +126,17 @@ def compare(
     limits = Limits(utility_loss, tolerance)
     check_references(settings)
     target = read_target(
-        model, train, holdout, groups=groups, ids=ids, fit=fit, task=task, classes=classes, outputs=outputs
+        model,
+        train,
+        holdout,
+        groups=groups,
+        bins=bins,
+        sample_weight=sample_weight,
+        ids=ids,
+        fit=fit,
+        task=task,
+        classes=classes,
+        outputs=outputs,
     )
     target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
@@ -148,7 +160,7 @@ def compare(
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
     answered = [(case.target.nonmembers, held_out)]
     obstacles += consistency.obstacles + answers_by_batch(case.target.model, answered, consistency, settings.seed)
-    warnings += [*consistency.warnings, *obstacles]
+    warnings += [*consistency.warnings, *obstacles, *_without_weights(planned, case.target)]
     basis = Basis(settings.margin, random_split=settings.random_split, obstacles=tuple(obstacles))
     leaks, verdict, doubt = does_it_leak(case, seen[0].outcome, basis)
     if doubt is not None and doubt not in warnings:
@@ -180,12 +192,23 @@ def compare(
     return replace(result, claims=tuple(comparison_claims(result)))
 
 
+def _without_weights(planned: Sequence[Planned], target: Target) -> list[Caveat]:
+    """State which versions are trained without the sample weights of the model."""
+    if target.members.weights is None:
+        return []
+    learners = {version.name: version.learner(target) for version in planned}
+    without: list[Any] = [name for name, learner in learners.items() if learner is None or not learner.takes_weights]
+    return [Caveat("weights_not_used", {"models": without})] if without else []
+
+
 def _recorded(
     case: ComparisonCase, settings: Settings, metric: str, explained: Sequence[str], limits: Limits
 ) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
-    return {
+    weighted = target.members.weights is not None
+    used = {"sample weights": target.learner is not None and target.learner.takes_weights} if weighted else {}
+    return used | {
         "model": target.model.name,
         "task": target.model.task,
         "members": len(target.members),
