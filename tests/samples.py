@@ -212,7 +212,8 @@ def with_names(audit: Audit, name: str) -> Audit:
         exposed=(ExposedRecord(name, 0.5, 1),),
         bounds=(Bound(Estimate(0.5, 0.0, 0.5, kind="upper bound"), name),),
         command=name,
-        records=pd.DataFrame({"id": [name], "score": [0.5], "rank": [1]}),
+        # As objects: texts of Arrow can't hold half a surrogate pair.
+        records=pd.DataFrame({"id": pd.Series([name], dtype=object), "score": [0.5], "rank": [1]}),
     )
 
 
