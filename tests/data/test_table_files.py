@@ -193,6 +193,12 @@ def test_a_package_that_pandas_lacks_is_named_with_its_command(tmp_path, monkeyp
         open_table(path)
 
 
+def test_levels_of_groups_have_decimal_points_and_ids_do_not(tmp_path):
+    file = open_table(written(tmp_path / "t.csv", "size;code\n1,50;1,5\n-0,5;a,5\n007;1,2,3\n"))
+    assert file.levels(["size", "code"]).to_numpy().tolist() == [["1.50", "1.5"], ["-0.5", "a,5"], ["007", "1,2,3"]]
+    assert file.texts(["size"])["size"].tolist() == ["1,50", "-0,5", "007"]
+
+
 def test_a_file_that_is_not_there_and_a_folder_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv"):
         open_table(tmp_path / "none.csv")

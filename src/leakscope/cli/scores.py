@@ -125,7 +125,9 @@ def _read(
         "scores": floats(score),
         "member": side,
         "control": floats(control),
-        "groups": both[chosen["group"]] if groups is not None else None,
+        "groups": None
+        if groups is None
+        else pd.concat([file.levels(chosen["group"]) for file in files], ignore_index=True),
         "ids": None if id_column is None else both[id_column].to_numpy(),
     }
 

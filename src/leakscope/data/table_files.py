@@ -86,6 +86,10 @@ class TableFile:
         """Read columns as text; a missing value is an empty text."""
         raise NotImplementedError
 
+    def levels(self, names: list[str]) -> pd.DataFrame:
+        """Read columns as `texts`, with decimal points: numbers of one value are one level in files of any format."""
+        return self.texts(names)
+
     def check(self, names: list[str], what: str) -> None:
         """Refuse column names that the table lacks or that occur several times."""
         known = {*self.columns, *self.index}
@@ -127,6 +131,10 @@ class TextTable(TableFile):
         """Read columns as the literal text of the file: 007 stays 007, and NA is not a missing value."""
         len(self._whole)  # pandas truncates long rows when it reads some columns only: refuse them first
         return self._read(dtype=str, keep_default_na=False, usecols=names).reindex(columns=names)
+
+    def levels(self, names: list[str]) -> pd.DataFrame:
+        read = self.texts(names)
+        return read.replace(r"^([+-]?\d+),(\d+)$", r"\1.\2", regex=True) if self.decimal == "," else read
 
     def check(self, names: list[str], what: str) -> None:
         super().check(names, what)

@@ -144,7 +144,7 @@ def read_sets(
     drop: str | None,
     form: TextFormat | None = None,
 ) -> Sets:
-    """Read the columns that the model and the options use; groups and ids are the literal text of the files."""
+    """Read the columns that the model and the options use; ids are the literal text of the files, groups too but for decimal commas."""
     files, names = open_tables(paths, {"label": label, "id": id_column}, {"group": groups, "dropped": drop}, form)
     group_columns, id_columns = names["group"], names["id"]
     hidden = [label, *names["dropped"], *id_columns]
@@ -160,6 +160,6 @@ def read_sets(
     return Sets(
         train,
         holdout,
-        tuple(file.texts(group_columns) for file in files) if group_columns else None,
+        tuple(file.levels(group_columns) for file in files) if group_columns else None,
         tuple(file.texts(id_columns)[id_column].to_numpy() for file in files) if id_columns else None,
     )
