@@ -109,7 +109,7 @@ def test_a_known_type_is_accepted_from_its_own_loader_only(tmp_path, loader):
     path = tmp_path / "model.skops"
     path.write_bytes(zipped({"schema.json": json.dumps(schema)}))
     assert known_types(path.read_bytes()) == []
-    with pytest.raises(InputError, match=r"--trust sklearn\.tree\._tree\.Tree"):
+    with pytest.raises(InputError, match=r"sklearn\.tree\._tree\.Tree"):
         load_model(path)
 
 
